@@ -8,7 +8,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, System, Vec3, Vector};
 use jostle_engine::biasing::{BiasForce, check_energies};
 use jostle_engine::thermo::quantities;
-use jostle_engine::{CustomForce, Quantity, single_point_with, system_from_input};
+use jostle_engine::{CustomForce, Quantity, begin_on_constraints, single_point_with, system_from_input};
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -24,7 +24,9 @@ pub fn energy(options: &EnergyOptions) -> Result<()> {
     settings.threads = overrides.threads.or(settings.threads);
     settings.force_matrix = overrides.force_matrix;
     let device = overrides.device.unwrap_or(input.run.device);
-    let (system, forces) = system_from_input(&input)?;
+    let (mut system, forces) = system_from_input(&input)?;
+    let warning = begin_on_constraints(&mut system, input.units)?;
+    warning.iter().for_each(|warning| say!("warning: {}", warning.message));
     check_energies(&input, &forces)?;
     let biases = BiasForce::at_start(&input, &system)?;
     let biases = biases.into_iter().map(|force| Box::new(force) as Box<dyn CustomForce>).collect();

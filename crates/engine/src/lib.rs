@@ -107,7 +107,7 @@ mod walkers;
 pub mod warnings;
 
 pub use atomic_file::{replace_file, replace_files};
-pub use build::{Mixture, assign_velocities, system_from_input};
+pub use build::{Mixture, assign_velocities, begin_on_constraints, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use commands::RunCommand;
 pub use custom_force::CustomForce;

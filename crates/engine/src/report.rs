@@ -141,6 +141,8 @@ pub enum WarningKind {
     Density,
     /// A minimisation, whose minimum is the result of the run, has not reached its tolerance.
     Unconverged,
+    /// Coordinates are far from the constraints, on which a run begins.
+    Constraints,
 }
 
 impl WarningKind {
@@ -151,7 +153,8 @@ impl WarningKind {
             | WarningKind::Timestep
             | WarningKind::Barostat
             | WarningKind::Ensemble
-            | WarningKind::NetCharge => true,
+            | WarningKind::NetCharge
+            | WarningKind::Constraints => true,
             WarningKind::Drift
             | WarningKind::NotSettled
             | WarningKind::FewSamples

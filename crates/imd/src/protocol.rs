@@ -135,7 +135,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Fault::UnknownType(number) => write!(f, "there is no packet of type {number}"),
+            Fault::UnknownType(number) => write!(f, "a packet of type {number}, which there is not"),
             Fault::FromServer(packet) => write!(f, "a packet that only servers send ({packet:?})"),
             Fault::Count(count) => write!(f, "forces on {count} atoms, which the run does not have"),
             Fault::Atom(atom) => write!(f, "a force on atom {atom}, which does not exist"),

@@ -438,9 +438,13 @@ fn a_run_with_clients_that_misbehave_is_that_without_clients() {
     assert_eq!(outcome, Outcome::Finished);
     assert_eq!(simulation.positions().unwrap(), alone.positions().unwrap(), "bit for bit");
     honest.join().unwrap();
-    for reason in
-        ["no packet of type", "which the run does not have", "atom 108", "not finite", "are ignored"]
-    {
+    for reason in [
+        "it sent a packet of type -1, which there is not",
+        "which the run does not have",
+        "atom 108",
+        "not finite",
+        "are ignored",
+    ] {
         assert!(log.notes.iter().any(|note| note.contains(reason)), "no '{reason}' in {:?}", log.notes);
     }
 }

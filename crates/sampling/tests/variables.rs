@@ -238,6 +238,36 @@ fn the_start_is_kept() {
     assert!(resumed.restore(fewer.start()).is_err());
 }
 
+/// At its reference a deviation is rounding, and no force follows that; near it the force is whole, and none pulls the
+/// group as a whole.
+#[test]
+fn deviations_that_are_rounding_have_no_force() {
+    let mut definition = definitions().into_iter().find(|definition| definition.kind.name == "rmsd").unwrap();
+    definition.arguments.reference = None;
+    let system = chains(13);
+    let variables = Variables::new(&[definition], &Surroundings::new(&system)).unwrap();
+    let start = unwrapped(&system, variables.atoms());
+    let at = |positions: &[Vec3]| {
+        let evaluated = variables.evaluate(&system.simbox, positions).unwrap();
+        (evaluated.values()[0], evaluated.forces(&[1.0]).forces)
+    };
+    let shifted: Vec<Vec3> = start.iter().map(|r| *r + Vector([0.1, 0.2, 0.3])).collect();
+    for positions in [&start, &shifted] {
+        let (rmsd, forces) = at(positions);
+        assert!(rmsd < 1e-14 && forces.iter().flatten().all(|f| *f == 0.0), "{rmsd:e} {forces:?}");
+    }
+    let mut moved = shifted;
+    moved[2][0] += 1e-8;
+    let (rmsd, forces) = at(&moved);
+    // With shares s of atoms the forces have sum(f^2 / s) = 1, as sum(s d^2) is the square of the deviation.
+    let masses = [1.0, 3.0];
+    let share = |k: usize| masses[k % 2] / (0..forces.len()).map(|k| masses[k % 2]).sum::<f64>();
+    let size: f64 = forces.iter().enumerate().map(|(k, f)| f.norm_squared() / share(k)).sum();
+    let sum = forces.iter().fold(Vec3::ZERO, |sum, f| sum + *f);
+    assert!(rmsd > 1e-9 && (size - 1.0).abs() < 1e-6, "{rmsd:e} {size}");
+    assert!(sum.norm() < 1e-14, "{sum:?}");
+}
+
 /// A structure that is moved and turned has no deviation from itself; the deviation of others is the smallest over
 /// all rotations.
 #[test]

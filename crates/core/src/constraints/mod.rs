@@ -7,10 +7,12 @@
 //! and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose the part that would change a distance
 //! (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
 
+mod first_positions;
 mod rigid;
 mod settle;
 mod shake;
 
+pub use first_positions::{MovedAtom, put_on_constraints};
 pub use rigid::{
     ATOM_NUMBERS, Axes, Body, BodyAtom, INERTIA_NUMBERS, Inertia, angular_velocity, axes, begin_turn,
     improve_turn, in_space, turn_of_atom, turned,

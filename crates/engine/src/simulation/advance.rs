@@ -76,6 +76,9 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
+        if self.run.is_none() && self.clock.step == 0 {
+            self.put_on_constraints()?;
+        }
         if self.run.is_none() || *extent == Extent::All {
             self.check_stages(progress)?;
         }

@@ -2,12 +2,14 @@
 
 use super::run::n_steps;
 use super::{Readiness, Simulation};
+use crate::build::begin_on_constraints;
 use crate::clock::Clock;
 use crate::custom_force::{StageEntry, StageSpan};
 use crate::ramp::Ramps;
 use crate::step::evaluate_forces;
 use crate::thermo::{AtomMotion, Thermo, ThermoInput};
 use jostle_core::backend::{Member, StageTime};
+use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     ArraysChanged, AtomStorage, AtomVector, Backend, DeviceArrays, Error, Evaluate, ForceEvaluation, Result,
     SimBox, State, SubSteps, SymTensor, System, Vec3,
@@ -339,6 +341,24 @@ impl Simulation {
             names: tables.names.clone(),
             ..System::new(simbox, tables.species.clone())
         })
+    }
+
+    /// Puts the atoms onto the constraints, on which steps keep them, and their velocities along these.
+    pub(super) fn put_on_constraints(&mut self) -> Result<()> {
+        if self.tables.topology.constraints.is_empty() {
+            return Ok(());
+        }
+        let mut system = self.system()?;
+        system.driven = system.driven.with(&system.state, &self.tables.driven, Vec3::ZERO);
+        let before = system.state.position.clone();
+        self.warnings_of_system.extend(begin_on_constraints(&mut system, self.units)?);
+        if system.state.position == before {
+            return Ok(());
+        }
+        follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
+        self.disturb();
+        self.backend.set_state(system.state)?;
+        self.constrain_present_velocities()
     }
 
     /// Removes the components of velocities along constraints.

@@ -111,6 +111,10 @@ impl StageRun {
     fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<EnergyDrift> {
         let per_time = self.conserved.slope()?;
         let kinetic = averages.iter().find(|a| a.quantity == "kinetic")?.estimate?.mean;
+        // Of atoms that all stand still a drift is no part of anything.
+        if kinetic <= 0.0 {
+            return None;
+        }
         let thermal_energy = 2.0 * kinetic / self.degrees_of_freedom as f64;
         let per_freedom = per_time.slope / thermal_energy / self.degrees_of_freedom as f64;
         Some(EnergyDrift {

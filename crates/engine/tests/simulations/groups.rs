@@ -70,6 +70,18 @@ atoms = "not group floor lid"
 report = true
 "#;
 
+/// The conserved quantity of atoms that all stand still is no part of their kinetic energy: there is no drift.
+#[test]
+fn frozen_atoms_have_no_drift() {
+    let of = |more: &str| {
+        let mut simulation = simulation(more, "");
+        simulation.run().unwrap();
+        simulation.reports()[0].drift
+    };
+    assert!(of("").unwrap().of_kinetic.is_finite());
+    assert_eq!(of("[[group]]\nname = \"all\"\natoms = \"all\"\nfrozen = true\n"), None);
+}
+
 #[test]
 fn groups_are_frozen_and_driven() {
     let mut simulation = simulation(SLABS, "");

@@ -1,12 +1,13 @@
 //! Boxes of rigid water: degrees of freedom, temperatures, energy.
 
 use crate::fixtures::column;
+use jostle_core::constraints::put_on_constraints;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Components, Precision, Settings, Species, System, Topology, UnitSystem, Vec3, WaterShape};
 use jostle_engine::model::{
     DensityInput, DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput,
 };
-use jostle_engine::report::Convergence;
+use jostle_engine::report::{Convergence, WarningKind};
 use jostle_engine::{Existing, Mixture, Simulation, SimulationBuilder, assign_velocities, single_point};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
@@ -38,9 +39,13 @@ fn builder() -> SimulationBuilder {
 }
 
 fn builder_from(first: StageInput) -> SimulationBuilder {
+    builder_of(water(), first)
+}
+
+fn builder_of(system: System, first: StageInput) -> SimulationBuilder {
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.9 });
-    Simulation::builder(UNITS, water())
+    Simulation::builder(UNITS, system)
         .force(core)
         .electrostatics(Electrostatics::new(Method::pme(0.9, 5e-4, 5), UNITS.coulomb(), 0.9))
         .stage(first)
@@ -213,4 +218,35 @@ fn a_minimum_of_rigid_molecules() {
         let gained = at(r).thermo.potential - lowest.thermo.potential;
         assert!(gained > -most, "molecule {molecule}: {gained} under {most}");
     }
+}
+
+/// Coordinates with few digits: the first row of a run is that of atoms on the constraints, whose energy the next rows
+/// conserve; before, the atoms are where they were given.
+#[test]
+fn runs_begin_on_the_constraints() {
+    let run = |off: f64| {
+        let mut system = water();
+        let mut random = Stream::new(5, Purpose::Placement, 1, 0);
+        system.state.position.iter_mut().for_each(|r| *r = r.along(off, random.normal3()));
+        let folder = tempfile::tempdir().unwrap();
+        let mut simulation =
+            builder_of(system.clone(), StageInput::dynamics("go", 3, 1e-5).thermo(1)).build().unwrap();
+        let given = simulation.evaluate().unwrap().thermo.potential;
+        simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let rows = |name: &str| column(&folder.path().join("run"), name);
+        let (conserved, potential, kinetic) = (rows("conserved"), rows("potential"), rows("kinetic")[0]);
+        for later in &conserved[1..] {
+            assert!((later - conserved[0]).abs() < 1e-3 * kinetic, "{off}: {conserved:?} {kinetic}");
+        }
+        put_on_constraints(&mut system).unwrap().unwrap();
+        let first = builder_of(system, StageInput::dynamics("go", 3, 1e-5)).build().unwrap();
+        let first = { first }.evaluate().unwrap().thermo.potential;
+        assert!((potential[0] - first).abs() < 1e-6 * kinetic, "{off}: {} {first}", potential[0]);
+        assert!((given - first).abs() > 1e-3 * kinetic, "{off}: {given} {first} {kinetic}");
+        let warnings = &simulation.reports()[0].warnings;
+        warnings.iter().filter(|warning| warning.kind == WarningKind::Constraints).count()
+    };
+    assert_eq!(run(0.0005), 0, "digits of a gro file");
+    assert_eq!(run(0.005), 1);
 }

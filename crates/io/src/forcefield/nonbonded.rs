@@ -9,6 +9,10 @@ use crate::input::model::{
 use jostle_core::{Result, Species, System};
 use jostle_potentials::{Forces, PairChoice, PairKind, PairTerm, Vacuum};
 
+/// A field by a formula, which acts on charges of atoms.
+const FIELD_OF_ATOMS: &str = "a field by a formula acts on charges of atoms: [[field]] with energy = \"-E charge z\", \
+    parameters = { E = 0.1 } (energy / charge / length) and positions = \"unwrapped\"";
+
 /// Hint about the sections of an input that forces between atoms of molecules need.
 const SECTIONS: &str = "add [[force]] with kind = \"lennard-jones\" and a cutoff, and [electrostatics] \
                         with kind = \"pme\"";
@@ -90,7 +94,7 @@ impl Input {
                     &field.span,
                     "an electric field acts on charges of species, not on those of a topology",
                 )
-                .hint("fields of a force or an acceleration do"));
+                .hint(FIELD_OF_ATOMS));
         }
         let reflecting_walls = self.reflecting_walls();
         let bound = Forces { fields, walls, reflecting_walls, ..bound };

@@ -1,6 +1,7 @@
 //! OpenMM's serialised System (XML): every parameter of every term, in nm, kJ/mol and radians.
 
 mod bonded;
+mod contents;
 mod file;
 mod pairs;
 mod torsion_energy;
@@ -50,6 +51,8 @@ impl OpenmmReader<'_, '_> {
         let particles: Vec<Node> = items(root, "Particles").collect();
         let forces: Vec<Node> = items(root, "Forces").collect();
         let kind = |force: &Node| force.attribute("type").unwrap_or_default().to_string();
+        self.file.check_system(root)?;
+        forces.iter().try_for_each(|force| self.file.check_force(*force, &kind(force)))?;
         // Forces that tell the Lennard-Jones types of atoms come first.
         for force in &forces {
             match kind(force).as_str() {

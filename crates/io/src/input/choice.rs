@@ -98,7 +98,7 @@ choices! {
     }
     OwnEnergy {
         Kept = "kept": "they act in every window, as in vacuum: the molecule is decoupled",
-        Scaled = "scaled": "they are scaled like those on all others, 1-4 pairs included: the molecule is annihilated",
+        Scaled = "scaled": "they are scaled like those on all others, and 1-4 pairs in proportion, without a soft core: the molecule is annihilated",
     }
     FieldWork {
         Ignored = "ignored": "the conserved quantity changes by it",

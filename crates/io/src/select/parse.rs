@@ -289,7 +289,9 @@ impl Parser<'_> {
             _ if here.is_empty() => {
                 Err(Fault::new(span, "here should be a number", "for example \"x > 3.5\""))
             }
-            _ if here.split(',').all(|part| part.is_empty() || part.parse::<f64>().is_ok()) => {
+            _ if here.contains(',')
+                && here.split(',').all(|part| part.is_empty() || part.parse::<f64>().is_ok()) =>
+            {
                 let hint = format!("write {}", here.replace(',', " ").trim());
                 Err(Fault::new(span, "numbers are separated by spaces, not by a comma", hint))
             }

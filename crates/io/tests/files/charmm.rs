@@ -143,6 +143,35 @@ fn counts_are_those_of_what_follows() {
     assert!(excluded.topology.excluded.contains(&[1, 3]), "{:?}", excluded.topology.excluded);
 }
 
+/// An exclusion of a pair three bonds apart leaves it no force at all: NAMD's `build14excl` adds no 1-4 pair that is
+/// excluded, CHARMM's list of exclusions comes before that of 1-4 pairs.
+#[test]
+fn exclusions_of_1_4_pairs_are_whole() {
+    let charged = PSF.replace("0.000000       12", "0.300000       12");
+    let pairs = |psf: &str| {
+        let read = read(psf, &[PARAMETERS]).unwrap();
+        assert!(read.topology.excluded.contains(&[0, 3]), "{:?}", read.topology.excluded);
+        let is_pair = |kind: u32| {
+            read.forces
+                .bonds
+                .iter()
+                .any(|t| t.term() == "scaled-pair" && t.parameters(kind as usize).is_some())
+        };
+        read.topology
+            .bonds
+            .iter()
+            .filter(|bond| is_pair(bond.kind))
+            .map(|bond| bond.atoms)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(pairs(&charged), [[0, 3]]);
+    let none = "0 !NNB\n\n       0       0       0       0";
+    // The list of the first atom, and that of the last.
+    for list in ["1 !NNB\n 4\n 1 1 1 1", "1 !NNB\n 1\n 0 0 0 1"] {
+        assert!(pairs(&charged.replacen(none, list, 1)).is_empty(), "{list}");
+    }
+}
+
 /// Epsilon and sigma of atoms 1 and 4, as a 1-4 pair and otherwise.
 fn ends(parameters: &str) -> [[f64; 2]; 2] {
     let read = read(PSF, &[parameters]).unwrap();

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Two atoms on a spring.
-const SYSTEM: &str = r#"<?xml version="1.0" ?>
+pub(crate) const SYSTEM: &str = r#"<?xml version="1.0" ?>
 <System openmmVersion="8" type="System" version="1">
 <Particles>
 <Particle mass="1.008"/>
@@ -47,7 +47,8 @@ pub(crate) fn files(topology: &Path, parameters: &[PathBuf]) -> MoleculesInput {
     }
 }
 
-fn read(text: &str, units: UnitSystem) -> Result<Molecules, Error> {
+/// Reads a System of OpenMM.
+pub(crate) fn read(text: &str, units: UnitSystem) -> Result<Molecules, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.xml");
     fs::write(&path, text).unwrap();
@@ -70,70 +71,6 @@ fn units_are_converted() {
     assert!(error.help().unwrap().contains("nano"), "{error}");
 }
 
-/// A System of four atoms with a torsion of this energy, k = 10 kJ/mol and theta0 = 180 degrees.
-fn torsion(energy: &str) -> String {
-    format!(
-        r#"<System openmmVersion="8" type="System" version="1">
-<Particles>{atoms}</Particles>
-<Constraints/>
-<Forces>
-<Force type="CustomTorsionForce" energy="{energy}">
-<PerTorsionParameters><Parameter name="k"/><Parameter name="theta0"/></PerTorsionParameters>
-<Torsions><Torsion p1="0" p2="1" p3="2" p4="3" param1="10" param2="3.141592653589793"/></Torsions>
-</Force>
-<Force type="NonbondedForce" method="0"><Particles>{charges}</Particles><Exceptions/></Force>
-</Forces>
-</System>
-"#,
-        atoms = r#"<Particle mass="12"/>"#.repeat(4),
-        charges = r#"<Particle eps="0" q="0" sig="1"/>"#.repeat(4),
-    )
-}
-
-/// Impropers of CHARMM, k times the square of the shorter way around the circle, in the words of OpenMM and of ParmEd.
-#[test]
-fn harmonic_impropers_of_openmm_and_parmed_are_read() {
-    let parmed = "k*dtheta_torus^2;dtheta_torus = dtheta - floor(dtheta/(2*pi)+0.5)*(2*pi);\
-                  dtheta = theta - theta0;pi = 3.141593;";
-    let energies = [
-        "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0);pi = 3.1415926535",
-        "0.5*K*x*x; K = 2*k; x = min(2*pi-y, y); y = abs(theta0-theta)",
-        parmed,
-    ];
-    for energy in energies {
-        let molecules = read(&torsion(energy), UnitSystem::Nano).unwrap_or_else(|e| panic!("{energy}: {e}"));
-        let kind = molecules.topology.dihedrals[0].kind as usize;
-        let parameters = molecules.forces.dihedrals.iter().find_map(|term| term.parameters(kind));
-        // A spring has half of its stiffness in its energy.
-        assert_eq!(parameters.unwrap(), [20.0, 180.0], "{energy}");
-    }
-    let half = "0.5*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.1415926535";
-    let energies = [(half, 10.0), ("k*(theta-theta0)^2", 20.0)];
-    for (energy, stiffness) in energies {
-        let read = read(&torsion(energy).replace("3.141592653589793", "0"), UnitSystem::Nano).unwrap();
-        assert_eq!(read.forces.dihedrals[0].parameters(0).unwrap(), [stiffness, 0.0], "{energy}");
-    }
-    // OpenMM takes them as they are written.
-    for energy in ["k*(theta-theta0)^2", &half.replace("3.1415926535", "3.2")] {
-        let error = read(&torsion(energy), UnitSystem::Nano).unwrap_err();
-        assert!(error.message().contains("theta0 = 3.141592653589793 jumps"), "{error}");
-        assert_eq!(error.place().unwrap().line, Some(7), "{error}");
-        assert!(error.help().unwrap().contains("min(dtheta, 2*pi-dtheta)"), "{error}");
-    }
-    for energy in [
-        &parmed.replace("+0.5", "+0.4"),
-        "k*(1-cos(theta-theta0))",
-        "scale*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)",
-        "min(k*min(dtheta, 2*pi-dtheta)^2, 50); dtheta = abs(theta-theta0)",
-        "0.25*k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0)",
-        "k*d^2; d = d*d",
-        ";",
-    ] {
-        let error = read(&torsion(energy), UnitSystem::Nano).unwrap_err();
-        assert!(error.message().contains("CustomTorsionForce"), "{energy}: {error}");
-    }
-}
-
 #[test]
 fn damaged_and_unknown_systems_are_refused_at_their_line() {
     for (from, to, line, message) in [
@@ -152,6 +89,11 @@ fn damaged_and_unknown_systems_are_refused_at_their_line() {
         ("<Particle eps=\"0\" q=\".4\" sig=\"1\"/>", "", 2, "2 particles, and a NonbondedForce for 1"),
         (WITH_CHARGES, "", 2, "2 particles, and no NonbondedForce"),
         ("eps=\"0.65\"", "eps=\"-0.65\"", 13, "epsilon = -0.65"),
+        ("<Constraints/>", "<Constraints/><Lattice/>", 7, "does not know Lattice of a System"),
+        ("<System ", "<System scale=\"2\" ", 2, "does not know \"scale\" of a System"),
+        ("<Bonds>", "<Scale/><Bonds>", 10, "does not know Scale of a HarmonicBondForce"),
+        ("name=", "scale=\"2\" name=", 9, "does not know \"scale\" of a HarmonicBondForce"),
+        ("method=\"0\"", "method=\"4\" includeDirectSpace=\"0\"", 12, "the sum in direct space"),
     ] {
         assert!(SYSTEM.contains(from), "{from}");
         let error = read(&SYSTEM.replacen(from, to, 1), UnitSystem::Nano).unwrap_err();
@@ -204,7 +146,17 @@ fn systems_and_their_forces_follow_from_both_files() {
         let read = input(folder.path(), coordinates, more).unwrap();
         let error = read.read_molecules().unwrap_err();
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+        assert!(
+            message != "charges of species" || error.help().unwrap().contains("\"-E charge z\""),
+            "{error}"
+        );
     }
+    // The way that the remedy of an electric field names.
+    let formula =
+        "[[field]]\nenergy = \"-E charge z\"\nparameters = { E = 0.1 }\npositions = \"unwrapped\"\n";
+    let more = format!("periodic = true\n{WELLS}{CHARGES}{formula}");
+    let read = input(folder.path(), ("a.xyz", BOXED), &more).unwrap();
+    read.read_molecules().unwrap().unwrap();
 }
 
 /// Cut-offs come from the input; pairs of the input come before those of the files.

@@ -105,6 +105,22 @@ fn generated_pairs_follow_from_the_normal_parameters() {
     assert!(error.message().contains("function 2") && error.place().is_some(), "{error}");
 }
 
+/// The last row of a pair of types counts, in whichever order either row has them (LJ(SR) and LJ-14 of GROMACS 2022.5).
+#[test]
+fn the_last_row_of_a_pair_of_types_counts() {
+    let rows = ["X Z 1 0.40 1.00\n", "Z X 1 0.35 0.70\n"];
+    let read_both = |section: &str, rows: [&str; 2]| {
+        read(&chain("1 2 yes 0.5 0.8333", WELLS, &format!("[ {section} ]\n{}{}", rows[0], rows[1]))).unwrap()
+    };
+    for (rows, own) in [(rows, [0.70, 0.35]), ([rows[1], rows[0]], [1.00, 0.40])] {
+        let normal = read_both("nonbond_params", rows);
+        // Species: X, Y, Z.
+        assert_eq!([normal.lennard_jones[2], normal.lennard_jones[6]], [own; 2], "{rows:?}");
+        assert_eq!(pair_14(&normal), [0.5 * own[0], own[1]], "{rows:?}");
+        assert_eq!(pair_14(&read_both("pairtypes", rows)), own, "{rows:?}");
+    }
+}
+
 /// Repulsion alone: C6 = 0, or a negative sigma (`set_ljparams` and `generate_nbparams` of GROMACS).
 #[test]
 fn pairs_may_have_no_attraction() {

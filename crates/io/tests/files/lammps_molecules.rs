@@ -157,6 +157,23 @@ fn lines_of_scripts_come_after_the_data_file() {
     assert_eq!(improper, [2.0, 2.0, 180.0]);
 }
 
+/// Ranges of types stand for pairs whose first type is not the larger one; two types given one by one may be in either
+/// order (LAMMPS' documentation of pair_coeff).
+#[test]
+fn ranges_stand_for_ordered_pairs() {
+    let wells = |line: &str| read(DATA, &[SCRIPT, line]).map(|read| read.lennard_jones);
+    let before = wells("").unwrap();
+    let own = [0.3, 3.0];
+    assert_eq!(wells("pair_coeff 2 1 0.3 3.0").unwrap(), [before[0], own, own, before[3]]);
+    assert_eq!(wells("pair_coeff 1* 1*2 0.3 3.0").unwrap(), [own; 4]);
+    let first = wells("pair_coeff * 1 0.3 3.0").unwrap();
+    assert_eq!((first[0], first[3]), (own, before[3]));
+    assert!((first[1][1] - 2.75).abs() < 1e-14, "mixed of 3.0 and 2.5: {first:?}");
+    let last = wells("pair_coeff 2 * 0.3 3.0").unwrap();
+    assert_eq!((last[0], last[3]), (before[0], own));
+    assert!((last[1][1] - 3.2).abs() < 1e-14, "mixed of 3.4 and 3.0: {last:?}");
+}
+
 /// Hybrids of one style, as moltemplate writes them, of several, and of forces over each other.
 #[test]
 fn pairs_have_styles_of_their_own() {

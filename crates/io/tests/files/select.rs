@@ -186,6 +186,8 @@ fn faults_point_at_the_place_and_say_what_is_near() {
         ("resname ALA,GLY", 11..12, "names are separated by spaces, not by a comma", "write ALA GLY; a name"),
         ("name CA , CB", 8..9, "names are separated by spaces, not by a comma", "leave it out"),
         ("resid 1, 2", 6..8, "numbers are separated by spaces, not by a comma", "write 1"),
+        ("within nan of all", 7..10, "here should be a number, not \"nan\"", "resid 1 to 10"),
+        ("x < inf", 4..7, "here should be a number, not \"inf\"", ""),
         ("index 2,3", 6..9, "numbers are separated by spaces, not by a comma", "write 2 3"),
         ("index 1 2,3", 8..11, "there is something missing before \"2,3\"", ""),
         ("name é or )", 11..12, "here should be a selection, not \")\"", ""),

@@ -10,7 +10,7 @@ use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: VariableKind = VariableKind {
     name: "coordination",
-    about: "pairs of two groups within reach: the sum of (1 - (r/r0)^n) / (1 - (r/r0)^m) over them",
+    about: "pairs of two groups within reach: the sum of (1 - (r/r0)^n) / (1 - (r/r0)^m) over them, each pair of atoms once",
     selections: Selections::Two,
     parameters: &[
         Parameter {

@@ -26,6 +26,9 @@ pub(super) const KIND: VariableKind = VariableKind {
     },
 };
 
+/// Deviation over the largest coordinate of an atom below which it is rounding, which has no direction.
+const ROUNDING: f64 = 1e-12;
+
 struct Rmsd {
     group: usize,
     given: Option<Vec<Vec3>>,
@@ -72,14 +75,17 @@ impl Variable for Rmsd {
     }
 
     /// At the best rotation its change does not change the deviation, so that the derivative is that with the
-    /// rotation held. At the reference itself there is no derivative, and none is added.
+    /// rotation held. At the reference itself there is no derivative, and none is added. Deviations have no centre but by
+    /// rounding, which is taken off: nothing pulls the group as a whole.
     fn add_gradient(&self, frame: &Frame, weight: f64, gradient: &mut Gradient) {
         let (group, center, fit) = (&frame.groups[self.group], frame.centers[self.group], self.fit(frame));
-        if fit.rmsd <= 0.0 {
+        let coordinates = frame.whole[self.group].iter().flatten();
+        if fit.rmsd <= ROUNDING * coordinates.fold(0.0, |most: f64, x| most.max(x.abs())) {
             return;
         }
+        let off_center = group.center(&fit.deviations);
         for (atom, (deviation, share)) in fit.deviations.iter().zip(&group.shares).enumerate() {
-            let slope = deviation.map(|d| weight * share * d / fit.rmsd);
+            let slope = (*deviation - off_center).map(|d| weight * share * d / fit.rmsd);
             gradient.add_atom(self.group, atom, slope);
             gradient.add_strain(frame.whole[self.group][atom] - center, slope);
         }

@@ -268,6 +268,9 @@ impl CharmmReader {
         let bound = topology.partners(n);
         let near = topology.exclusions(n, jostle_core::Exclude::SecondBonded);
         let scale = self.parameters.scale_14.unwrap_or(1.0);
+        // Pairs that the file excludes have no force of 1-4 pairs either (CHARMM, and NAMD's `build14excl`).
+        let given: BTreeSet<[u32; 2]> =
+            std::mem::take(&mut self.psf.excluded).into_iter().map(|[a, b]| [a.min(b), a.max(b)]).collect();
         // Lone pairs have the exclusions of their first hosts; 1-4 pairs are those of atoms.
         let mut with_lone_pairs: Vec<Vec<u32>> = (0..n as u32).map(|atom| vec![atom]).collect();
         for pair in &self.psf.lone_pairs {
@@ -288,6 +291,7 @@ impl CharmmReader {
                 .flat_map(|other| &bound[*other as usize])
                 .copied()
                 .filter(|other| *other > atom && second.binary_search(other).is_err())
+                .filter(|other| !given.contains(&[atom, *other]))
                 .collect();
             for other in third {
                 let well = self.well(self.of([atom, other]), Apart::ThreeBonds).unwrap_or_default();
@@ -295,10 +299,7 @@ impl CharmmReader {
                 self.assembly.scaled_pair(well, charges, [atom, other])?;
             }
         }
-        for pair in std::mem::take(&mut self.psf.excluded) {
-            self.assembly.exclude(pair)?;
-        }
-        Ok(())
+        given.iter().try_for_each(|pair| self.assembly.exclude(*pair))
     }
 
     fn finish(mut self) -> Result<Molecules> {

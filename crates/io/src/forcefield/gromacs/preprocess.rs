@@ -68,6 +68,7 @@ pub(super) fn lines(
 }
 
 struct Preprocessor<'a> {
+    /// Words of each macro; one without words is there for conditions alone, and words of its name stay.
     macros: HashMap<String, Vec<String>>,
     include: &'a [PathBuf],
     found: Vec<SourceLine>,
@@ -102,24 +103,17 @@ impl Preprocessor<'_> {
         let mut conditions: Vec<(bool, usize)> = Vec::new();
         let mut lines = (1..).zip(text.lines());
         while let Some((number, first)) = lines.next() {
-            let mut whole = bare(first).to_string();
-            while whole.ends_with('\\') {
-                whole.pop();
-                whole.push(' ');
-                let Some((_, line)) = lines.next() else { break };
-                whole += bare(line);
-            }
+            let whole = match first.trim_start().starts_with('#') {
+                true => first.to_string(),
+                false if !conditions.iter().all(|(holds, _)| *holds) => continue,
+                false => joined(first, &mut lines, &file)?,
+            };
+            let whole = bare(&whole);
             let words: Vec<String> = whole.split_whitespace().map(str::to_string).collect();
             let at = |words| SourceLine { words, file: file.clone(), number };
             let Some(directive) = whole.trim_start().strip_prefix('#') else {
-                if !words.is_empty() && conditions.iter().all(|(holds, _)| *holds) {
-                    let words = words.into_iter().flat_map(|word| match self.macros.get(&word) {
-                        Some(value) => value.clone(),
-                        None => vec![word],
-                    });
-                    let line = at(words.collect());
-                    self.text.add(&line)?;
-                    self.found.push(line);
+                if !words.is_empty() {
+                    self.add(at(words))?;
                 }
                 continue;
             };
@@ -128,8 +122,16 @@ impl Preprocessor<'_> {
             let needed = || argument.ok_or_else(|| at(Vec::new()).error(format!("#{name} of what?")));
             let holds = conditions.iter().all(|(holds, _)| *holds);
             match name {
-                "ifdef" => conditions.push((self.macros.contains_key(needed()?), number)),
-                "ifndef" => conditions.push((!self.macros.contains_key(needed()?), number)),
+                "ifdef" | "ifndef" => {
+                    let asked = needed()?;
+                    if holds && !first.replacen('#', "", 1).split_whitespace().eq([name, asked]) {
+                        let error = at(Vec::new()).error(format!("there is more than a name behind #{name}"));
+                        return Err(error.hint(
+                            "GROMACS takes all of it, comments too, for a name that is never defined",
+                        ));
+                    }
+                    conditions.push((self.macros.contains_key(asked) == (name == "ifdef"), number));
+                }
                 "else" => match conditions.last_mut() {
                     Some((holds, _)) => *holds = !*holds,
                     None => return Err(at(Vec::new()).error("#else without a condition before it")),
@@ -172,12 +174,48 @@ impl Preprocessor<'_> {
         }
     }
 
+    /// Adds a line, with the words of macros in place of their names.
+    fn add(&mut self, line: SourceLine) -> Result<()> {
+        let words = line.words.into_iter().flat_map(|word| match self.macros.get(&word) {
+            Some(value) if !value.is_empty() => value.clone(),
+            _ => vec![word],
+        });
+        let line = SourceLine { words: words.collect(), ..line };
+        self.text.add(&line)?;
+        self.found.push(line);
+        Ok(())
+    }
+
     /// A file beside the one that includes it, or in one of the folders.
     fn find(&self, from: &Path, name: &str) -> Option<PathBuf> {
         let beside = from.parent().unwrap_or(Path::new("."));
         let folders = std::iter::once(beside).chain(self.include.iter().map(PathBuf::as_path));
         folders.map(|folder| folder.join(name)).find(|file| file.is_file())
     }
+}
+
+/// A line with those behind it while it ends in a backslash, in a comment, too: GROMACS joins lines before it strips
+/// comments.
+///
+/// # Errors
+/// If the line behind is a directive, which GROMACS obeys within the line.
+fn joined<'a>(
+    first: &str,
+    lines: &mut impl Iterator<Item = (usize, &'a str)>,
+    file: &Path,
+) -> Result<String> {
+    let mut whole = first.trim_end().to_string();
+    while whole.ends_with('\\') {
+        whole.pop();
+        whole.push(' ');
+        let Some((number, line)) = lines.next() else { break };
+        if line.trim_start().starts_with('#') {
+            return Err(Error::file_line(file, number, "the line before this directive ends in a backslash")
+                .hint("take the backslash away: it makes one line of both, in a comment, too"));
+        }
+        whole += line.trim_end();
+    }
+    Ok(whole)
 }
 
 /// A line without its comment; an asterisk makes one of the whole line.

@@ -105,7 +105,8 @@ pub(super) struct Types {
     pub dihedrals: BondedTypes,
     /// Maps, the second angle running faster, and their points along each angle.
     pub maps: Vec<(ParameterRow, usize)>,
-    /// V and W of pairs of types, and of 1-4 pairs.
+    /// V and W of pairs of types, and of 1-4 pairs, the smaller name first: a later row of a pair, in either order of its
+    /// types, replaces an earlier one (`push_nbt` and `push_bondtype` of GROMACS).
     pub pairs: HashMap<[String; 2], [f64; 2]>,
     pub pairs_14: HashMap<[String; 2], [f64; 2]>,
 }
@@ -306,13 +307,16 @@ impl Types {
             return Err(line.error(message).hint("Lennard-Jones forces (1) are"));
         }
         state_b::check_term(line, "pair of types", &row.parameters, 2)?;
-        Ok(([a.clone(), b.clone()], [*v, *w]))
+        Ok((Types::ordered(a, b), [*v, *w]))
     }
 
     /// V and W of two types in either order.
     pub fn pair(pairs: &HashMap<[String; 2], [f64; 2]>, a: &str, b: &str) -> Option<[f64; 2]> {
-        let of = |a: &str, b: &str| pairs.get(&[a.to_string(), b.to_string()]).copied();
-        of(a, b).or_else(|| of(b, a))
+        pairs.get(&Types::ordered(a, b)).copied()
+    }
+
+    fn ordered(a: &str, b: &str) -> [String; 2] {
+        [a.min(b).to_string(), a.max(b).to_string()]
     }
 }
 

@@ -188,8 +188,15 @@ impl PairForces {
             })
         };
         let (first, second) = (types(a)?, types(b)?);
+        // LAMMPS turns two types round that are given one by one, and passes over such pairs of ranges.
+        let turned = first.clone().count() == 1 && second.clone().count() == 1;
         let all = first.flat_map(|a| second.clone().map(move |b| [a, b]));
-        self.row(styles, all, style.map(String::as_str), &numbers, place)
+        let all: Vec<[usize; 2]> = all.filter(|[a, b]| turned || a <= b).collect();
+        if all.is_empty() {
+            let message = format!("pair_coeff {a} {b} has no pair whose first type is not the larger one");
+            return Err(place.error(message).hint(format!("write pair_coeff {b} {a}")));
+        }
+        self.row(styles, all.into_iter(), style.map(String::as_str), &numbers, place)
     }
 
     /// Coefficients of pairs, with the style that they name.

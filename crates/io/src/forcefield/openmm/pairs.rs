@@ -10,6 +10,9 @@ use std::collections::HashSet;
 /// Value of `method` of a force between pairs without a cut-off.
 pub(super) const NO_CUTOFF: u32 = 0;
 
+/// Relative difference of numbers that are the same but for the order of a program's operations.
+const ROUNDING: f64 = 1e-12;
+
 /// Forces between pairs in the file.
 #[derive(Default)]
 pub(super) struct Pairs {
@@ -37,12 +40,6 @@ pub(super) struct LennardJonesTable {
 
 impl OpenmmReader<'_, '_> {
     pub(super) fn nonbonded(&mut self, force: Node) -> Result<()> {
-        for list in ["ParticleOffsets", "ExceptionOffsets"] {
-            if let Some(offset) = items(force, list).next() {
-                let message = "charges that depend on a global parameter are not read";
-                return Err(self.file.error(offset, message));
-            }
-        }
         if !self.pairs.particles.is_empty() {
             return Err(self.file.error(force, "there is a second NonbondedForce"));
         }
@@ -80,7 +77,12 @@ impl OpenmmReader<'_, '_> {
         let [of_type] = self.parameters(force, "PerParticleParameters", ["type"])?;
         let number = |particle: Node| -> Result<usize> {
             let x: f64 = self.file.number(particle, &of_type)?;
-            Ok(x as usize)
+            match x.fract() == 0.0 && x >= 0.0 {
+                true => Ok(x as usize),
+                false => {
+                    Err(self.file.error(particle, format!("a particle has the type {x}, which is none")))
+                }
+            }
         };
         let types = items(force, "Particles").map(number).collect::<Result<Vec<_>>>()?;
         let (size, mut a) = self.function(force, "acoef")?;
@@ -102,17 +104,34 @@ impl OpenmmReader<'_, '_> {
         self.method(force)
     }
 
-    /// A table over two types.
+    /// A table over two types, the same for both orders of a pair: OpenMM's forces between pairs do not say which atom
+    /// is the first.
     fn function(&self, force: Node, name: &str) -> Result<(usize, Vec<f64>)> {
         let function = items(force, "Functions").find(|f| f.attribute("name") == Some(name));
         let function =
             function.ok_or_else(|| self.file.error(force, format!("it has no function {name}")))?;
+        if let Some(kind) = function.attribute("type").filter(|kind| *kind != "Discrete2DFunction") {
+            let message = format!("{name} is a {kind}, a Discrete2DFunction is wanted");
+            return Err(self.file.error(function, message));
+        }
         let size: usize = self.file.get(function, "xsize")?;
         let values = items(function, "Values").map(|v| self.file.number(v, "v"));
         let values = values.collect::<Result<Vec<_>>>()?;
         if self.file.get::<usize>(function, "ysize")? != size || Some(values.len()) != size.checked_mul(size)
         {
             return Err(self.file.error(function, format!("{name} is no table of {size} x {size} values")));
+        }
+        let pairs = (0..size).flat_map(|a| (0..a).map(move |b| [a, b]));
+        let mut both = pairs.map(|[a, b]| ([b, a], [values[a * size + b], values[b * size + a]]));
+        if let Some(([a, b], [one, other])) =
+            both.find(|(_, [x, y])| (x - y).abs() > ROUNDING * x.abs().max(y.abs()))
+        {
+            let message =
+                format!("{name} of the types {a} and {b} is {one} in one order and {other} in the other");
+            return Err(self
+                .file
+                .error(function, message)
+                .hint("forces of a pair are the same in both orders"));
         }
         Ok((size, values))
     }
