@@ -241,8 +241,9 @@ DEVICE void finish_structure(const BiasData& b, i64 v, Structure& structure) {
         s.arms = 1.0 / value;
     } else {
         value = sqrt(s.deviation);
-        // At the reference itself there is no derivative, and none is added.
-        s.arms = value > 0.0 ? 1.0 / value : 0.0;
+        // At the reference itself there is no derivative, and none is added; what is rounding has no direction.
+        const double rounding = 1e-11 * sqrt(s.squares[0] + s.squares[1] + s.squares[2]);
+        s.arms = value > rounding ? 1.0 / value : 0.0;
     }
     for (int c = 0; c < 9; c++) s.turned[c] *= is(variable, BIAS_DEVIATION) ? -s.arms : 0.0;
     for (int k = 0; k < 6; k++) {
