@@ -90,10 +90,8 @@ impl Cuda {
 
     /// Leaves lists of tiles as much room as those of the last batch needed, so that some of the next do not fit.
     pub fn leave_no_room(&mut self) {
-        let capacity = ListCapacity {
-            tile: self.control.largest_tile as usize,
-            rows: self.control.most_rows as usize,
-        };
+        let capacity =
+            ListCapacity { tile: self.control.largest_tile as usize, rows: self.control.most_rows as usize };
         self.plan.capacity = capacity;
         self.pairs.engine.tighten(capacity);
         self.recorded.graphs = None;
