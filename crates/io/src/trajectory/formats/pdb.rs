@@ -80,8 +80,10 @@ impl FormatWriter for Writer {
         }
         let [a, _, b, _, _, c] = unit_cell(frame.simbox, angstrom);
         if [a, b, c].iter().any(|edge| *edge >= 99999.9995) {
-            return Err(Error::simulation("the box is too large for a PDB file: an edge is beyond 99999.999 angstrom")
-                .hint("take another format, as xyz or xtc"));
+            return Err(Error::simulation(
+                "the box is too large for a PDB file: an edge is beyond 99999.999 angstrom",
+            )
+            .hint("take another format, as xyz or xtc"));
         }
         write(header, frame, number, angstrom, out).map_err(unwritable)
     }
