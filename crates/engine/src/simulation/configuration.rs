@@ -296,10 +296,11 @@ impl Simulation {
         self.disturb();
         let simbox = *self.backend.simbox();
         let near = |r: &Vec3| simbox.to_fractional(*r).iter().all(|s| s.abs() <= MOST_BOXES);
-        let mut state = self.backend.state()?.clone();
+        let state = self.backend.state()?;
         let finite = state.velocity.iter().all(|v| v.iter().all(|x| x.is_finite()));
         if taken.is_ok() && finite && state.position.iter().all(near) {
             if !self.tables.driven.is_empty() {
+                let mut state = state.clone();
                 self.tables.driven_velocities.hold(&mut state);
                 self.backend.set_velocities(&state.velocity)?;
             }
