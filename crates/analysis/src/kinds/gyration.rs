@@ -18,7 +18,7 @@ use std::ops::Range;
 
 pub(super) const KIND: Kind = Kind {
     name: "gyration",
-    about: "end-to-end distance, radius of gyration and internal distances of chains",
+    about: "root mean square end-to-end distance and radius of gyration of chains, whose atoms weigh alike; internal distances",
     observable: Observable::Molecules,
     frames: Frames::EachAlone,
     settings: &[Setting {

@@ -48,7 +48,7 @@ pub(super) const KIND: Kind = Kind {
     },
 };
 
-const REMEDY: &str = "a smaller voxel";
+const REMEDY: &str = "choose a smaller voxel";
 
 /// For volume and Euler characteristic cubes are counted with their faces, edges and corners (K. Michielsen and H. De Raedt,
 /// Phys. Rep. 347 (2001) 461). Their surface and mean breadth depend on how a shape lies to them, however fine they are, by a
