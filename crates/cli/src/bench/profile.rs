@@ -8,8 +8,9 @@ use jostle_core::backend::{KernelTime, ListContents, Profile};
 use jostle_io::Input;
 use serde_json::{Value, json};
 
-/// Seconds of steps, as fast as they were measured, that are made again with each kernel alone.
-const SECONDS: f64 = 0.1;
+/// Seconds of steps, as fast as they were measured, that are made again with each kernel alone: several batches, since the
+/// first ones are short and end with slots that have nothing to do.
+const SECONDS: f64 = 0.5;
 /// Steps of that, at least and at most.
 const STEPS: (u64, u64) = (50, 2_000);
 /// Columns of the kernels.
