@@ -1,5 +1,5 @@
-//! Surface and mean breadth of the union of equal spheres, exactly, from the arcs of circles in which two of them meet that
-//! are in no third.
+//! Surface and mean breadth of the union of equal spheres, exactly, from the arcs of circles of intersection that are in no
+//! third sphere.
 //!
 //! The surface of a sphere that is in no other follows from its boundary by Stokes' theorem (as in M. L. Connolly, J. Appl.
 //! Crystallogr. 16 (1983) 548, by that of Gauss and Bonnet, which needs to know what is connected). The integral of the mean
@@ -62,7 +62,7 @@ fn exposed(others: &[Vec3], radius: f64) -> [f64; 2] {
     [area * radius * radius, 0.5 * edges]
 }
 
-/// Circle in which a sphere around the origin meets another one.
+/// Circle of intersection of a sphere around the origin and another one.
 struct Circle {
     center: Vec3,
     /// Axes of its plane: the first leads from its centre to where it is nearest to the pole.

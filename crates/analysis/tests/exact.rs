@@ -441,7 +441,7 @@ fn surface_and_mean_breadth_do_not_depend_on_direction() {
     let (surface, breadth) = rod(5.0, 3f64.sqrt());
     check("rod 111", at_rest_where(&|[x, y, z]| x == y && y == z), 5.0, surface, breadth, 1e-9);
 
-    // What two spheres have in common is a lens, whose mean breadth is the mean of its widths.
+    // The intersection of two spheres is a lens, whose mean breadth is the mean of its widths.
     let (radius, apart) = (3.0f64, 3.5);
     let (half, rim) = (0.5 * apart, (radius * radius - 0.25 * apart * apart).sqrt());
     let support = |angle: f64| match angle.cos() > half / radius {
