@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::f64::consts::TAU;
 
 /// Axis of spheres, which goes through no circle of a lattice.
-const POLE: Vec3 = Vector([0.416_146_836_547_142_4, 0.290_921_7, 0.861_510_3]);
+const POLE: Vec3 = Vector([0.416_147, 0.290_922, 0.861_510]);
 /// Squared distance, as a part of the squared radius, of spheres that are one.
 const SAME: f64 = 1e-18;
 

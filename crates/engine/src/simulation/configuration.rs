@@ -350,7 +350,7 @@ impl Simulation {
             return Ok(());
         }
         let mut system = self.system()?;
-        system.driven = system.driven.with(&system.state, &self.tables.driven, Vec3::ZERO);
+        system.driven = self.tables.driven_velocities.clone();
         let before = system.state.position.clone();
         self.warnings_of_system.extend(begin_on_constraints(&mut system, self.units)?);
         if system.state.position == before {
