@@ -229,7 +229,7 @@ impl CustomForce for BiasForce {
     }
 
     fn momentum(&self) -> Momentum {
-        if self.biases.conserve_momentum() { Momentum::Conserved } else { Momentum::Thermal }
+        Momentum::conserved_but_along(self.biases.axes_of_places())
     }
 
     fn evaluate(&mut self, now: &Configuration, forces: &mut AtomForces) -> Result<ForceSums> {

@@ -13,6 +13,40 @@ pub enum Momentum {
     /// Thermal motion of the centre of mass: noise on each atom (Langevin) or external forces (fields, walls,
     /// position restraints, driven atoms) change the total momentum.
     Thermal,
+    /// Total momentum that is conserved along the axes where this is true, and set to zero there: forces of walls and
+    /// fields act along the others.
+    ConservedAlong([bool; 3]),
+}
+
+impl Momentum {
+    /// Behaviour where external forces act along these axes alone.
+    pub fn conserved_but_along(acted_on: [bool; 3]) -> Self {
+        match acted_on.map(|acted_on| !acted_on) {
+            [true, true, true] => Momentum::Conserved,
+            [false, false, false] => Momentum::Thermal,
+            some => Momentum::ConservedAlong(some),
+        }
+    }
+
+    /// Behaviour where forces of two kinds act.
+    pub fn and(self, other: Momentum) -> Self {
+        let (a, b) = (self.conserved_axes(), other.conserved_axes());
+        Self::conserved_but_along(std::array::from_fn(|axis| !(a[axis] && b[axis])))
+    }
+
+    /// Axes along which the momentum is conserved.
+    pub fn conserved_axes(self) -> [bool; 3] {
+        match self {
+            Momentum::Conserved => [true; 3],
+            Momentum::ConservedAlong(axes) => axes,
+            Momentum::Thermal => [false; 3],
+        }
+    }
+
+    /// Number of these axes.
+    pub fn n_conserved(self) -> usize {
+        self.conserved_axes().into_iter().filter(|conserved| *conserved).count()
+    }
 }
 
 /// The degrees of freedom of a system without a thermostat.
@@ -36,18 +70,23 @@ impl DegreesOfFreedom {
 
     /// These degrees of freedom with position restraints.
     pub fn held(self) -> Self {
-        DegreesOfFreedom { momentum: Momentum::Thermal, ..self }
+        self.with(Momentum::Thermal)
+    }
+
+    /// These degrees of freedom with one more force, under which the total momentum behaves so.
+    pub fn with(self, momentum: Momentum) -> Self {
+        DegreesOfFreedom { momentum: self.momentum.and(momentum), ..self }
     }
 
     /// The degrees of freedom of a system under forces, without its restraints.
     pub fn without_restraints(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
-        let alone = !forces.have_fields_or_walls() && !system.has_driven();
-        DegreesOfFreedom {
-            free_atoms,
-            constraints: constrained(system),
-            momentum: if alone { Momentum::Conserved } else { Momentum::Thermal },
-        }
+        let momentum = if system.has_driven() {
+            Momentum::Thermal
+        } else {
+            Momentum::conserved_but_along(forces.axes_of_external_forces(&system.simbox))
+        };
+        DegreesOfFreedom { free_atoms, constraints: constrained(system), momentum }
     }
 
     /// Number of degrees of freedom where the total momentum behaves so under a thermostat: each constraint
@@ -66,15 +105,12 @@ pub(crate) fn constrained(system: &System) -> usize {
     constraints + bodies.sum::<usize>()
 }
 
-/// Number of degrees of freedom of N atoms: 3 N - 3 where momentum is conserved, 3 N where it is thermal. A
+/// Number of degrees of freedom of N atoms: 3 N less one for each axis along which momentum is conserved. A
 /// single atom has 3, since the motion of its centre of mass is not removed.
 ///
 /// Angular momentum, conserved in a box that is open along all axes, is neither removed nor subtracted.
 pub fn degrees_of_freedom(atoms: usize, momentum: Momentum) -> usize {
-    match momentum {
-        Momentum::Conserved if atoms > 1 => 3 * atoms - 3,
-        _ => 3 * atoms,
-    }
+    if atoms > 1 { 3 * atoms - momentum.n_conserved() } else { 3 * atoms }
 }
 
 #[cfg(test)]
@@ -85,6 +121,7 @@ mod tests {
     fn the_center_of_mass_counts_where_it_moves() {
         assert_eq!(degrees_of_freedom(864, Momentum::Conserved), 2589);
         assert_eq!(degrees_of_freedom(864, Momentum::Thermal), 2592);
+        assert_eq!(degrees_of_freedom(864, Momentum::ConservedAlong([true, true, false])), 2590);
         assert_eq!(degrees_of_freedom(1, Momentum::Conserved), 3);
         assert_eq!(degrees_of_freedom(0, Momentum::Conserved), 0);
     }

@@ -143,6 +143,8 @@ pub enum WarningKind {
     Unconverged,
     /// Coordinates are far from the constraints, on which a run begins.
     Constraints,
+    /// All atoms moved together, which the temperature counts as heat.
+    CommonMotion,
 }
 
 impl WarningKind {
@@ -159,6 +161,7 @@ impl WarningKind {
             | WarningKind::NotSettled
             | WarningKind::FewSamples
             | WarningKind::Temperature
+            | WarningKind::CommonMotion
             | WarningKind::Until
             | WarningKind::Density
             | WarningKind::Unconverged => false,

@@ -2,7 +2,7 @@
 
 use crate::build::check_reciprocal_memory;
 use crate::custom_force::{CustomForce, EnergyColumn};
-use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
+use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::device;
 use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::FieldsInTime;
@@ -112,9 +112,7 @@ fn evaluate(
     let own = (FieldsInTime::of(&forces), term_names.clone());
     let mut backend = DeviceWithForces::new(open(system, forces, settings)?, sites, own);
     for force in custom {
-        if force.momentum() == Momentum::Thermal {
-            degrees = degrees.held();
-        }
+        degrees = degrees.with(force.momentum());
         if force.energy_column() == EnergyColumn::Present {
             term_names.push(force.name().to_string());
         }
@@ -124,8 +122,8 @@ fn evaluate(
     // Velocities along constraints are removed, as the degrees of freedom assume.
     backend.constrain_velocities(None)?;
     // A centre of mass that keeps its velocity is at rest in stages, too.
-    if degrees.momentum == Momentum::Conserved && n_atoms > 1 {
-        rest_center_of_mass(&mut backend, mass)?;
+    if n_atoms > 1 {
+        rest_center_of_mass(&mut backend, mass, degrees.momentum)?;
     }
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);

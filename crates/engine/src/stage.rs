@@ -101,8 +101,8 @@ impl StageRun {
                 }
                 backend.constrain_velocities(None)?;
                 let momentum = momentum(thermostat.as_ref(), degrees.momentum);
-                if momentum == Momentum::Conserved && atoms > 1 {
-                    note = rest_center_of_mass(backend, total_mass)?;
+                if atoms > 1 {
+                    note = rest_center_of_mass(backend, total_mass, momentum)?;
                 }
                 let freedom = degrees.count(momentum);
                 let thermostat =
@@ -377,13 +377,29 @@ impl StageRun {
     }
 }
 
-/// Removes the motion of the centre of mass; returns a note unless it was mere rounding.
-pub(crate) fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Option<String>> {
+/// Removes the motion of the centre of mass along the axes along which momentum is conserved; returns a note unless it was
+/// mere rounding.
+pub(crate) fn rest_center_of_mass(
+    backend: &mut dyn Backend,
+    total_mass: f64,
+    momentum: Momentum,
+) -> Result<Option<String>> {
+    if momentum == Momentum::Thermal {
+        return Ok(None);
+    }
     let sums = backend.kinetic()?;
-    backend.shift_velocities(sums.momentum.map(|p| -p / total_mass))?;
-    let part = sums.momentum.map(|p| p * p).iter().sum::<f64>() / (2.0 * total_mass) / sums.energy();
+    let axes = momentum.conserved_axes();
+    let removed =
+        jostle_core::Vector(std::array::from_fn(|axis| if axes[axis] { sums.momentum[axis] } else { 0.0 }));
+    backend.shift_velocities(removed.map(|p| -p / total_mass))?;
+    let part = removed.map(|p| p * p).iter().sum::<f64>() / (2.0 * total_mass) / sums.energy();
     Ok((part > 1e-10).then(|| {
-        format!("the centre of mass was brought to rest; its motion was {part:.1e} of the kinetic energy")
+        let named: Vec<_> =
+            ["x", "y", "z"].into_iter().zip(axes).filter_map(|(name, rests)| rests.then_some(name)).collect();
+        let along = if named.len() == 3 { String::new() } else { format!(" along {}", named.join(" and ")) };
+        format!(
+            "the centre of mass was brought to rest{along}; its motion was {part:.1e} of the kinetic energy"
+        )
     }))
 }
 

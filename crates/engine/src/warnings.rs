@@ -35,6 +35,10 @@ const ROWS: usize = 40;
 const WARMER: f64 = 0.05;
 /// Largest relative difference of the temperature in earlier stages, which may still relax.
 const MUCH_WARMER: f64 = 0.5;
+/// Part of the kinetic energy from which a motion that all atoms have in common is worth a warning,
+const COMMON_PART: f64 = 0.01;
+/// where it is so many times that of a centre of mass in thermal motion.
+const COMMON_OVER_THERMAL: f64 = 10.0;
 /// Growth of the temperature at which a run ends as unstable; more where few atoms are so hot by chance,
 const HOTTER: f64 = 10.0;
 /// once in e^35 rows,
@@ -277,6 +281,34 @@ pub(crate) fn far_from_thermostat(stage: &str, ratios: &[f64], role: Role) -> Op
              time step, a longer cut-off or a stronger thermostat helps"
         );
         Warning::new(WarningKind::Temperature, stage, message)
+    })
+}
+
+/// Warning about a motion that all atoms of a stage had in common, which the temperature counts as heat. `mass` is that of
+/// all atoms in the unit of momenta over velocities, by which `momentum` and the energies of averages go together;
+/// `scaled` is true where a thermostat scales all velocities by this temperature.
+pub(crate) fn common_motion(
+    report: &StageReport,
+    units: UnitSystem,
+    mass: f64,
+    scaled: bool,
+) -> Option<Warning> {
+    let mean = |name: &str| report.averages.iter().find(|a| a.quantity == name)?.estimate.map(|e| e.mean);
+    let to_internal = units.mass_from_user(1.0);
+    let momentum =
+        ["momentum_x", "momentum_y", "momentum_z"].map(|name| mean(name).unwrap_or(0.0) * to_internal);
+    let kinetic = mean("kinetic").filter(|kinetic| *kinetic > 0.0)?;
+    let common = momentum.iter().map(|p| p * p).sum::<f64>() / (2.0 * mass);
+    let thermal = kinetic / report.degrees_of_freedom as f64;
+    (common > COMMON_PART * kinetic && common > COMMON_OVER_THERMAL * thermal).then(|| {
+        let part = 100.0 * common / kinetic;
+        let colder = if scaled { ", and so does the thermostat: relative to each other atoms are colder" } else { "" };
+        let message = format!(
+            "all atoms moved together, with {part:.1} % of the kinetic energy: the temperature counts this as heat{colder}; \
+             external forces that add up to zero, or walls, keep a fluid in place, and the thermostats langevin and dpd \
+             hold the right temperature in one that flows slowly"
+        );
+        Warning::new(WarningKind::CommonMotion, &report.name, message)
     })
 }
 

@@ -4,7 +4,7 @@ use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::dispersion::Dispersion;
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
-use crate::external::{Field, FormulaField, ReflectingWall, Wall};
+use crate::external::{Field, FormulaField, ReflectingWall, Surface, Wall};
 use crate::grains::Grains;
 use crate::lattice_sum::LatticeSum;
 use crate::restraint::Restraints;
@@ -12,7 +12,7 @@ use crate::tail::Tail;
 use crate::term::PairTerm;
 use crate::three_body::ThreeBody;
 use crate::vacuum::Vacuum;
-use jostle_core::Exclude;
+use jostle_core::{Exclude, SimBox};
 use serde::{Deserialize, Serialize};
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
@@ -152,6 +152,27 @@ impl Forces {
         self.formula_fields.iter().any(FormulaField::depends_on_time)
             || self.walls.iter().any(|wall| wall.motion.is_moving())
             || self.reflecting_walls.iter().any(|wall| wall.motion.is_moving())
+    }
+
+    /// Axes along which fields and walls act: momentum is not conserved along these. In a box with tilts walls stand
+    /// askew, and all axes count.
+    pub fn axes_of_external_forces(&self, simbox: &SimBox) -> [bool; 3] {
+        let mut axes = [false; 3];
+        let upright = simbox.tilts() == [0.0; 3];
+        for wall in &self.walls {
+            let alone = upright && wall.surface == Surface::Smooth;
+            (0..3).for_each(|axis| axes[axis] |= !alone || axis == wall.axis);
+        }
+        for wall in &self.reflecting_walls {
+            (0..3).for_each(|axis| axes[axis] |= !upright || axis == wall.axis);
+        }
+        for field in &self.fields {
+            (0..3).for_each(|axis| axes[axis] |= field.force.iter().any(|force| force[axis] != 0.0));
+        }
+        for field in &self.formula_fields {
+            (0..3).for_each(|axis| axes[axis] |= field.depends_on(axis));
+        }
+        axes
     }
 
     /// Returns true where there are external forces, or walls that reflect atoms, in all stages, so that momentum is not

@@ -2,7 +2,7 @@
 
 use crate::bias::{Bias, BiasVariable, ColumnQuantity, Metadynamics, Moment, from_bytes, to_bytes};
 use crate::frame::TermEnergies;
-use crate::variables::{AtomForces, Variables, VariablesStart};
+use crate::variables::{AtomForces, Variables, VariablesStart, either};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
 use serde::{Deserialize, Serialize};
@@ -99,10 +99,11 @@ impl Biases {
         BiasVariable { number, name: variables.name(number).to_string(), period: variables.period(number) }
     }
 
-    /// Returns true where all biases conserve the momentum of the atoms.
-    pub fn conserve_momentum(&self) -> bool {
+    /// Axes along which biases change the total momentum of the atoms.
+    pub fn axes_of_places(&self) -> [bool; 3] {
         let variables = self.all.iter().flat_map(|named| named.bias.variables());
-        variables.into_iter().all(|variable| self.variables.is_relative(variable.number))
+        let axes = variables.map(|variable| self.variables.axes_of_places(variable.number));
+        axes.fold([false; 3], either)
     }
 
     /// Takes note of the stage under way; `fresh` where it begins, and is not continued.

@@ -119,10 +119,11 @@ impl Variables {
         self.all[variable].variable.period()
     }
 
-    /// Returns true where a force along the variable conserves the momentum of the atoms.
-    pub fn is_relative(&self, variable: usize) -> bool {
-        let Named { kind, made_of, .. } = &self.all[variable];
-        kind.frame == Origin::Relative && made_of.iter().all(|other| self.is_relative(*other))
+    /// Axes along which a force along the variable changes the total momentum of the atoms.
+    pub fn axes_of_places(&self, variable: usize) -> [bool; 3] {
+        let Named { kind, variable, made_of, .. } = &self.all[variable];
+        let own = if kind.frame == Origin::Fixed { variable.axes_of_places() } else { [false; 3] };
+        made_of.iter().fold(own, |axes, other| either(axes, self.axes_of_places(*other)))
     }
 
     /// Returns true where a variable is made of energies of the forces of a run.
@@ -384,4 +385,9 @@ impl VariableDefinition {
         };
         Err(Error::input(format!("a {} has {wanted} selections in {key}, not {given}", self.kind.name)))
     }
+}
+
+/// Axes that are among those of either of two.
+pub(crate) fn either(a: [bool; 3], b: [bool; 3]) -> [bool; 3] {
+    std::array::from_fn(|axis| a[axis] || b[axis])
 }

@@ -29,10 +29,8 @@ impl CellRescaling {
         let molecular = backend.molecular_virial(around.molecules)?;
         let MolecularPressure { twice_kinetic, virial, volume } = MolecularPressure::new(backend, &molecular);
         let mut pressure = (twice_kinetic + virial) / (3.0 * volume);
-        if self.momentum == Momentum::Conserved {
-            // The centre of mass of all atoms is at rest, but contributes to the distribution all the same.
-            pressure += kt / volume;
-        }
+        // The centre of mass of all atoms is at rest, but contributes to the distribution all the same.
+        pressure += self.momentum.n_conserved() as f64 * kt / (3.0 * volume);
         let after = self.walk(volume, pressure, kt, interval, around.random.normal())?;
         let factor = (after / volume).cbrt();
         let kinetic = 0.5 * twice_kinetic * (1.0 / (factor * factor) - 1.0);

@@ -114,10 +114,7 @@ struct Inertia {
 impl Inertia {
     fn new(momentum: Momentum, molecules: usize, thermal_energy: f64, time: f64) -> Self {
         let momenta = degrees_of_freedom(molecules, momentum) as f64;
-        let coupling = match momentum {
-            Momentum::Thermal => 1.0 + 3.0 / momenta,
-            Momentum::Conserved => 1.0 + 6.0 / momenta,
-        };
+        let coupling = 1.0 + (3 + momentum.n_conserved()) as f64 / momenta;
         Inertia { coupling, mass: (momenta + 3.0) * thermal_energy * time * time }
     }
 

@@ -146,7 +146,7 @@ pub(crate) fn check_barostat(
         return Err(Error::input("a box that is open along an axis has no pressure")
             .hint("leave out the barostat, or make all axes periodic"));
     }
-    if momentum == Momentum::Thermal {
+    if momentum != Momentum::Conserved {
         return Err(Error::input(
             "fields, walls, frozen and driven atoms stay where they are, so a barostat cannot act on them",
         )

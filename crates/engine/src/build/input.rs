@@ -3,10 +3,11 @@
 use super::mixture::Mixture;
 use super::molecules;
 use super::overlap::check_atoms;
-use super::velocities::assign_velocities;
+use super::velocities::draw_velocities;
 use crate::alchemy::{self, Alchemy};
 use crate::checkpoint::Checkpoint;
 use crate::deformation::check_formula_fields;
+use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::measure;
 use jostle_core::{Error, Molecules, Result, SimBox, State, System, Topology, Vec3};
 use jostle_io::Input;
@@ -73,7 +74,14 @@ pub(crate) fn parts_from_input(input: &Input) -> Result<(System, Forces, Option<
     }
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
-        assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
+        let freedom = DegreesOfFreedom::new(&system, &forces);
+        draw_velocities(
+            &mut system,
+            thermal_energy,
+            velocities.distribution,
+            input.system.seed,
+            freedom.momentum,
+        );
     }
     Ok((system, forces, alchemy))
 }

@@ -12,6 +12,18 @@ use jostle_io::input::model::Distribution;
 /// not allow and for the velocity of the centre of mass, which is subtracted. The velocity of an atom depends on the seed
 /// and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
+    let momentum = if system.has_driven() { Momentum::Thermal } else { Momentum::Conserved };
+    draw_velocities(system, thermal_energy, distribution, seed, momentum);
+}
+
+/// Draws velocities likewise, with the temperature that belongs to such a momentum.
+pub(super) fn draw_velocities(
+    system: &mut System,
+    thermal_energy: f64,
+    distribution: Distribution,
+    seed: u64,
+    momentum: Momentum,
+) {
     for index in 0..system.state.len() {
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[index], 0);
         let spread = (thermal_energy / system.mass(index)).sqrt();
@@ -26,13 +38,11 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
         constraints.project_velocities(&system.simbox, &mut system.state);
     }
     let free = system.n_free();
-    let driven = system.has_driven();
-    if !driven {
+    if !system.has_driven() {
         rest_center_of_mass(system);
     }
     let kinetic = kinetic_energy(system);
     if kinetic > 0.0 {
-        let momentum = if driven { Momentum::Thermal } else { Momentum::Conserved };
         let wanted = 0.5 * degrees_of_freedom(free, momentum).saturating_sub(constrained(system)) as f64;
         let scale = (wanted * thermal_energy / kinetic).sqrt();
         system.state.velocity.iter_mut().flatten().for_each(|v| *v *= scale);

@@ -41,8 +41,8 @@ impl Simulation {
             None => {}
         }
         self.check_on_device(&mut *force)?;
-        if force.momentum() == Momentum::Thermal {
-            self.facts.degrees = self.facts.degrees.held();
+        if force.momentum() != Momentum::Conserved {
+            self.facts.degrees = self.facts.degrees.with(force.momentum());
             if self.facts.scales.work == ExternalWork::Nothing {
                 self.facts.scales.work = ExternalWork::Done;
             }

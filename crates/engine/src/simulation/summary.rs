@@ -1,10 +1,10 @@
 //! Reports of stages, and `summary.json`.
 
 use super::Simulation;
-use crate::report::StageReport;
+use crate::report::{StageReport, WarningKind};
 use crate::stage::StageRun;
 use crate::summary_units::{SUMMARY_VERSION, summary_units};
-use crate::warnings::Role;
+use crate::warnings::{ExternalWork, Role, common_motion};
 use jostle_core::{AtomStorage, DeviceReport, Result};
 use jostle_io::input::model::StageInput;
 
@@ -16,6 +16,15 @@ impl Simulation {
         let (backend, projection) = (&mut *self.backend, self.facts.projection.as_ref());
         let mut report =
             run.report(stage, role, backend, &self.columns.quantities, self.units, projection)?;
+        let driven = self.facts.scales.work == ExternalWork::Driven;
+        let mass = self.facts.total_mass;
+        if let Some(warning) =
+            common_motion(&report, self.units, mass, run.scales_velocities()).filter(|_| !driven)
+        {
+            // A thermostat of pairs holds its temperature, which the column has not.
+            report.warnings.retain(|other| other.kind != WarningKind::Temperature);
+            report.warnings.push(warning);
+        }
         let early = self.early_warnings.iter().filter(|(k, _)| *k == index);
         report.warnings.splice(0..0, early.map(|(_, warning)| warning.clone()));
         Ok(report)

@@ -108,6 +108,11 @@ impl StageRun {
         Ok(report)
     }
 
+    /// True where a thermostat scales velocities by the temperature of all atoms.
+    pub(crate) fn scales_velocities(&self) -> bool {
+        matches!(&self.motion, Motion::Dynamics(thermostat) if thermostat.scales_velocities())
+    }
+
     fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<EnergyDrift> {
         let per_time = self.conserved.slope()?;
         let kinetic = averages.iter().find(|a| a.quantity == "kinetic")?.estimate?.mean;

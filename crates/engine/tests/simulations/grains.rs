@@ -95,7 +95,7 @@ fn colliding(sliding: [f64; 3], rolling: Rolling) -> Simulation {
 }
 
 /// Grains that stick to each other while they collide, that slide, and that do not roll freely, are those of LAMMPS:
-/// gran/hooke/history, and granular with rolling sds.
+/// gran/hooke/history, and granular with rolling sds. They are hard: LAMMPS' arms are the radii, which overlaps shorten.
 #[test]
 fn contacts_that_remember_are_those_of_lammps() {
     let spring = 2e8 / 7.0;

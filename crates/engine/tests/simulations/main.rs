@@ -35,6 +35,7 @@ mod long_range;
 mod metals;
 mod minimize;
 mod molecules;
+mod momentum;
 mod openmm;
 mod placed;
 mod plasma;

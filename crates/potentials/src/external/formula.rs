@@ -97,6 +97,11 @@ impl FormulaField {
     /// Name of its energy.
     pub const TERM: &'static str = "field";
 
+    /// True where its energy depends on the coordinate along an axis.
+    pub fn depends_on(&self, axis: usize) -> bool {
+        self.quantities.contains(&Quantity::Coordinate(axis))
+    }
+
     /// A field on all atoms of a system. Names stand for `x`, `y`, `z`, `time`, for `numbers`, for `mass` and
     /// `charge` of an atom (masses times `mass_unit` are those of the user), or for constants of all species.
     ///

@@ -44,6 +44,11 @@ pub trait Variable: Send {
     /// Adds `weight` times its derivative with other variables to their weights.
     fn add_weights(&self, _frame: &Frame, _weight: f64, _weights: &mut [f64]) {}
 
+    /// Axes along which its forces act on the total momentum, where it depends on places in space.
+    fn axes_of_places(&self) -> [bool; 3] {
+        [true; 3]
+    }
+
     /// Returns true where its derivative is known, so that biases may act on it.
     fn has_gradient(&self) -> bool {
         true

@@ -42,6 +42,10 @@ impl Variable for Position {
         gradient.add_strain(frame.centers[self.group] - frame.simbox.origin(), slope);
     }
 
+    fn axes_of_places(&self) -> [bool; 3] {
+        std::array::from_fn(|axis| axis == self.axis)
+    }
+
     fn of_centers(&self) -> Option<(CenterFunction, Vec<usize>)> {
         Some((CenterFunction::Position(self.axis), vec![self.group]))
     }
