@@ -114,6 +114,9 @@ fn folders(inputs: &[Input], options: &RunOptions) -> Result<Vec<PathBuf>> {
 
 fn run_one(input: &Input, folder: &Path, options: &RunOptions, stop: &Arc<AtomicBool>) -> Result<u8> {
     let mut simulation = simulation(input, &options.settings.overrides())?;
+    if options.profile.profile {
+        simulation.profile_kernels()?;
+    }
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
     let mut controls = Controls::open(&simulation, options.tui, stop)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;
@@ -160,6 +163,9 @@ pub fn resume(options: &ResumeOptions) -> Result<u8> {
             say!("it was tried with --steps {most}: run its input anew for all of the steps");
         }
         return Ok(SUCCESS);
+    }
+    if options.profile.profile {
+        simulation.profile_kernels()?;
     }
     let mut controls = Controls::open(&simulation, options.tui, &interrupt::listen()?)?;
     controls.imd = imd::serve(&options.imd, &mut simulation)?;

@@ -81,6 +81,7 @@ mod heat_current;
 mod heat_flux;
 mod input_text;
 pub mod interaction;
+pub mod kernel_profile;
 mod measure;
 pub mod minimize;
 pub mod observe;

@@ -2,6 +2,7 @@
 
 use crate::figure::{AxisScale, Figure, PlotAxis};
 use crate::figures::of_run;
+use crate::kernels::KernelTable;
 use crate::labels::unit;
 use crate::run::{Finding, RunFiles};
 use crate::scene::{Scene, order};
@@ -82,7 +83,7 @@ pub fn report(run: &RunFiles) -> Result<String> {
         ("warnings", warnings_html(&warnings(run))),
         ("results", results_html(run)),
         ("figures", figures_html(figures.len())),
-        ("stages", run.stages.iter().map(stage_html).collect()),
+        ("stages", run.stages.iter().map(|stage| stage_html(run, stage)).collect()),
         ("findings", run.findings.iter().map(finding_html).collect()),
         ("atoms", atoms_html(scene.as_ref().map(|(s, _)| s), drawn.is_some())),
         ("input", text_html("Input", run.input.as_deref())),
@@ -229,7 +230,7 @@ fn warnings_html(warnings: &[String]) -> String {
     }
 }
 
-fn stage_html(stage: &StageReport) -> String {
+fn stage_html(run: &RunFiles, stage: &StageReport) -> String {
     let mut out = format!("<section class=\"card\"><h3>{}</h3>", escape(&stage.name));
     let _ = write!(
         out,
@@ -270,6 +271,9 @@ fn stage_html(stage: &StageReport) -> String {
             out,
             "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>quantity</th><th>mean ± standard error</th><th>unit</th><th>rows</th><th>independent</th></tr></thead><tbody>{rows}</tbody></table></div>"
         );
+    }
+    if let Some(kernels) = KernelTable::of_stage(&run.path, &stage.name) {
+        out.push_str(&kernels.html());
     }
     out + "</section>"
 }

@@ -27,8 +27,10 @@ pub struct RunOptions {
     /// Draw temperature, energy, pressure and speed in the terminal as it runs
     #[arg(long)]
     pub tui: bool,
+    #[command(flatten)]
+    pub profile: ProfileOptions,
     /// Give forces to i-PI, which moves the atoms, at host:port, unix:name or unix:/path; no stage is run
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["output", "overwrite", "tui", "imd_ports", "steps"])]
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["output", "overwrite", "tui", "profile", "imd_ports", "steps"])]
     pub ipi: Option<Address>,
     #[command(flatten)]
     pub settings: SettingOptions,
@@ -91,12 +93,22 @@ pub struct ResumeOptions {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub profile: ProfileOptions,
+    #[command(flatten)]
     pub warnings: WarningsOptions,
     #[command(flatten)]
     pub compute: ComputeOptions,
     // The last, because its heading would stand above all that follow.
     #[command(flatten)]
     pub imd: ImdOptions,
+}
+
+/// Profiles of a run.
+#[derive(Debug, Args, Clone, Copy)]
+pub struct ProfileOptions {
+    /// Tell in the report where a GPU's time goes: some steps of each stage are made with each kernel alone, slower
+    #[arg(long)]
+    pub profile: bool,
 }
 
 /// Options of interactive molecular dynamics.

@@ -14,10 +14,11 @@ use crate::numbers::{grouped, significant};
 use crate::output;
 use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
+use jostle_engine::kernel_profile::StepProfile;
 use jostle_io::Input;
 use measure::{Exchange, Measured, Messages, RunSettings, measure};
 use papers::{PAPERS, Paper, PaperOutput};
-use profile::{StepProfile, measure_kernels};
+use profile::measure_kernels;
 use scaling::{Network, scaling};
 use serde_json::json;
 use std::path::Path;
@@ -171,7 +172,7 @@ fn list(
             output::print(&line)?;
         }
         if let Some(kernels) = kernels {
-            kernels.print(&measured)?;
+            profile::print(&kernels, &measured)?;
         }
     }
     if options.format.json {

@@ -4,9 +4,9 @@ use super::measure::{Measured, RunSettings, TimedSystem};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use jostle_core::Result;
-use jostle_core::backend::{KernelTime, ListContents, Profile};
+use jostle_core::backend::{KernelTime, ListContents};
+use jostle_engine::kernel_profile::StepProfile;
 use jostle_io::Input;
-use serde_json::{Value, json};
 
 /// Seconds of steps, as fast as they were measured, that are made again with each kernel alone: several batches, since the
 /// first ones are short and end with slots that have nothing to do.
@@ -15,12 +15,6 @@ const SECONDS: f64 = 0.5;
 const STEPS: (u64, u64) = (50, 2_000);
 /// Columns of the kernels.
 const COLUMNS: [&str; 6] = ["a step", "us each", "us a step", "share", "blocks x threads", "registers"];
-
-/// Profile of some steps.
-pub struct StepProfile {
-    steps: u64,
-    profile: Profile,
-}
 
 /// Measures a case, then makes some steps more with each kernel alone on the GPU.
 ///
@@ -41,70 +35,41 @@ pub fn measure_kernels(
     Ok((measured, StepProfile { steps, profile }))
 }
 
-impl StepProfile {
-    /// Seconds of all kernels, in a step.
-    fn total(&self) -> f64 {
-        self.profile.kernels.iter().map(|kernel| kernel.seconds).sum::<f64>() / self.steps as f64
+/// Prints the kernels and the lists of a profile.
+///
+/// # Errors
+/// If there is nowhere to print to.
+pub fn print(profile: &StepProfile, measured: &Measured) -> Result<()> {
+    let [step, alone] = [measured.seconds_per_step(), profile.seconds_per_step()].map(microseconds);
+    let mut text = format!(
+        "\n  Kernels of {} steps, each alone on the GPU: {alone} us a step; as they run, beside each other, {step} us\n\n",
+        grouped(profile.steps)
+    );
+    text += &line("kernel", COLUMNS.map(str::to_string));
+    for kernel in &profile.profile.kernels {
+        text += &row(profile, kernel);
     }
+    text += "\n";
+    for ListContents { what, lists, mean, most, room } in &profile.profile.lists {
+        let (lists, mean) = (grouped(*lists as u64), significant(*mean, 3));
+        text += &format!("  {what}: {mean} on average of {lists}, at most {most}, with room for {room}\n");
+    }
+    output::print(&text)
+}
 
-    /// Prints the kernels and the lists.
-    ///
-    /// # Errors
-    /// If there is nowhere to print to.
-    pub fn print(&self, measured: &Measured) -> Result<()> {
-        let [step, alone] = [measured.seconds_per_step(), self.total()].map(microseconds);
-        let mut text = format!(
-            "\n  Kernels of {} steps, each alone on the GPU: {alone} us a step; as they run, beside each other, {step} us\n\n",
-            grouped(self.steps)
-        );
-        text += &line("kernel", COLUMNS.map(str::to_string));
-        for kernel in &self.profile.kernels {
-            text += &self.row(kernel);
-        }
-        text += "\n";
-        for ListContents { what, lists, mean, most, room } in &self.profile.lists {
-            let (lists, mean) = (grouped(*lists as u64), significant(*mean, 3));
-            text +=
-                &format!("  {what}: {mean} on average of {lists}, at most {most}, with room for {room}\n");
-        }
-        output::print(&text)
-    }
-
-    fn row(&self, kernel: &KernelTime) -> String {
-        let KernelTime { name, launches, seconds, blocks, threads, registers, spilled } = kernel;
-        let steps = self.steps as f64;
-        let spilled = if *spilled > 0 { format!(" + {spilled} B") } else { String::new() };
-        let columns = [
-            significant(*launches as f64 / steps, 3),
-            microseconds(seconds / *launches as f64),
-            microseconds(seconds / steps),
-            format!("{:.1}%", 100.0 * seconds / steps / self.total().max(f64::MIN_POSITIVE)),
-            format!("{} x {threads}", grouped(blocks.round() as u64)),
-            format!("{registers}{spilled}"),
-        ];
-        line(name, columns)
-    }
-
-    /// Profile as JSON: seconds in a step, and the lists.
-    pub fn to_json(&self) -> Value {
-        let kernel = |k: &KernelTime| {
-            json!({
-                "name": k.name,
-                "launches_per_step": k.launches as f64 / self.steps as f64,
-                "seconds_per_step": k.seconds / self.steps as f64,
-                "blocks": k.blocks,
-                "threads": k.threads,
-                "registers": k.registers,
-                "spilled_bytes": k.spilled,
-            })
-        };
-        let list = |l: &ListContents| json!({ "of": l.what, "lists": l.lists, "mean": l.mean, "most": l.most, "room": l.room });
-        json!({
-            "steps": self.steps,
-            "kernels": Vec::from_iter(self.profile.kernels.iter().map(kernel)),
-            "lists": Vec::from_iter(self.profile.lists.iter().map(list)),
-        })
-    }
+fn row(profile: &StepProfile, kernel: &KernelTime) -> String {
+    let KernelTime { name, launches, seconds, blocks, threads, registers, spilled } = kernel;
+    let steps = profile.steps as f64;
+    let spilled = if *spilled > 0 { format!(" + {spilled} B") } else { String::new() };
+    let columns = [
+        significant(*launches as f64 / steps, 3),
+        microseconds(seconds / *launches as f64),
+        microseconds(seconds / steps),
+        format!("{:.1}%", 100.0 * seconds / steps / profile.seconds_per_step().max(f64::MIN_POSITIVE)),
+        format!("{} x {threads}", grouped(blocks.round() as u64)),
+        format!("{registers}{spilled}"),
+    ];
+    line(name, columns)
 }
 
 /// Seconds as microseconds.

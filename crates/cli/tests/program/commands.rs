@@ -277,3 +277,43 @@ fn selections_are_shown_and_their_mistakes_pointed_at() {
     let help = desk.succeed(&["help", "select"]).stdout;
     assert!(help.contains("within 5 of A") && help.contains("backbone"), "{help}");
 }
+
+/// A profile of a run changes nothing but adds a file for each stage, which the report shows; only a GPU has one.
+#[test]
+fn the_report_tells_where_the_time_of_a_gpu_goes() {
+    let desk = Desk::new();
+    let text = "units = \"lj\"\n[run]\nreproducible = true\n[system]\nlattice = \"fcc\"\ncells = [4, 4, 4]\ndensity = 0.8\n\
+        temperature = 1\n[species.A]\nmass = 1\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 2\n\
+        pairs.\"A-A\" = { epsilon = 1, sigma = 1 }\n\
+        [[stage]]\nname = \"short\"\nsteps = 40\ntimestep = 0.004\nthermo = { every = 10 }\n\
+        [[stage]]\nname = \"long\"\nsteps = 300\ntimestep = 0.004\nthermo = { every = 10 }\n";
+    desk.write("x.toml", text);
+    let run = |more: &[&str]| {
+        let arguments = ["run", "x.toml", "--device", "cuda"].iter().chain(more).copied().collect::<Vec<_>>();
+        let mut command = desk.command(&arguments);
+        let output = command.env("JOSTLE_EMULATED_GPU", repository("target/emulated")).output();
+        let finished = Finished::of(output.unwrap());
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    };
+    run(&["--output", "plain"]);
+    run(&["--output", "profiled", "--profile"]);
+    let rows = |folder: &str| desk.read(&format!("{folder}/thermo.csv"));
+    assert_eq!(rows("plain"), rows("profiled"));
+    for (stage, most) in [("short", 20), ("long", 150)] {
+        let profile: serde_json::Value =
+            serde_json::from_str(&desk.read(&format!("profiled/{stage}.profile.json"))).unwrap();
+        let steps = profile["steps"].as_u64().unwrap();
+        assert!(steps > 0 && steps <= most, "{steps}");
+        let kernels = profile["kernels"].as_array().unwrap();
+        assert!(
+            kernels.iter().any(|kernel| kernel["launches_per_step"].as_f64().unwrap() >= 1.0),
+            "{profile:#}"
+        );
+    }
+    desk.succeed(&["report", "profiled"]);
+    let page = desk.read("profiled/report.html");
+    assert_eq!(page.matches("Where the GPU's time goes").count(), 2);
+    let refused = desk.jostle(&["run", "x.toml", "--device", "cpu", "--output", "cpu", "--profile"]);
+    assert!(refused.stderr.contains("--device cuda"), "{}", refused.stderr);
+    assert!(!desk.path("cpu").exists());
+}

@@ -15,6 +15,7 @@ use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::FieldsInTime;
 use crate::input_text::InputText;
 use crate::interaction::Interaction;
+use crate::kernel_profile::Profiler;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::ramp::Springs;
@@ -366,6 +367,7 @@ impl SimulationBuilder {
             notes,
             saved_forces: Vec::new(),
             handle: RunHandle::default(),
+            profiler: Profiler::default(),
         };
         custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
         simulation.check_conditions()?;

@@ -29,6 +29,7 @@ use crate::clock::Clock;
 use crate::device_with_forces::DeviceWithForces;
 use crate::force_context::SavedForce;
 use crate::input_text::InputText;
+use crate::kernel_profile::Profiler;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::report::{StageReport, Warning};
@@ -109,6 +110,8 @@ pub struct Simulation {
     saved_forces: Vec<SavedForce>,
     /// Holds, ends and notes of other threads.
     handle: RunHandle,
+    /// Profiles of the device in each stage.
+    profiler: Profiler,
 }
 
 /// State of the device between two calls.
@@ -252,6 +255,16 @@ impl Simulation {
         let present = self.measures.records(self.units).into_iter();
         let present = present.filter_map(|(name, record)| Some((name, record.ok()?)));
         self.results.iter().cloned().chain(present).collect()
+    }
+
+    /// Makes a profile of the kernels of the GPU in each stage to come, as `STAGE.profile.json` in the folder of the run:
+    /// some of its steps are made with each kernel alone, slower, with the same results.
+    ///
+    /// # Errors
+    /// If the device is not one GPU of this process.
+    pub fn profile_kernels(&mut self) -> Result<()> {
+        self.profiler = Profiler::of(&mut *self.backend)?;
+        Ok(())
     }
 
     /// Path and text of the input; `None` for a simulation built by a program.

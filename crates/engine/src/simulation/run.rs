@@ -86,6 +86,9 @@ impl Simulation {
         let (mut run, schedule) = begun.map_err(in_stage)?;
         let outcome = self.make_steps(stage, &mut run, schedule, most, progress, stop);
         self.evaluated = None;
+        if !matches!(outcome, Ok(StageOutcome::Finished)) {
+            self.profiler.leave(&mut *self.backend);
+        }
         if let Ok(StageOutcome::Finished) = outcome {
             self.readiness = Readiness::Stale;
             self.end_stage(stage, &run, progress).map_err(in_stage)?;
@@ -190,6 +193,12 @@ impl Simulation {
             report.warnings.push(condition_missed(&stage.name, run.stage_step, &until.value));
         }
         report.warnings.extend(self.densities_beyond_table(stage)?);
+        if let Some(profile) = self.profiler.end_stage(&mut *self.backend, run.stage_step)?
+            && let Some(folder) = self.output.folder()
+        {
+            let text = format!("{:#}\n", profile.to_json());
+            folder.results(&[(format!("{}.profile.json", stage.name), text)])?;
+        }
         run.end(&mut *self.backend)?;
         for note in self.write_measures()? {
             self.output.note(progress, &note)?;
@@ -244,11 +253,15 @@ impl Simulation {
                 schedule = self.schedule(stage, run);
             }
             let begun = self.clock.step;
+            let seconds = run.time.total + lap.begin.elapsed().as_secs_f64();
+            let left =
+                left.min(self.profiler.begin_batch(&mut *self.backend, stage, run.stage_step, seconds)?);
             if let Err(error) = self.make_batch(stage, run, &schedule, left, progress) {
                 // Steps that are over have been counted.
                 self.failed_at = (self.clock.step == begun).then_some(begun + 1);
                 return Err(error);
             }
+            self.profiler.end_batch(&mut *self.backend, run.stage_step)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
             let mut interrupted = stop() || self.handle.take_stop();
