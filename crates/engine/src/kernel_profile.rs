@@ -7,9 +7,9 @@ use jostle_io::input::model::{Action, StageInput};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Seconds of a stage after which its profile begins, where half of its steps are not over before that: lists and skins
-/// have settled then.
-const SETTLED: f64 = 2.0;
+/// Seconds of a stage after which its profile begins, if the search for a skin has ended, where half of its steps are not
+/// over before that.
+const WARM: f64 = 2.0;
 /// Steps of a profile, at most, and at least where it takes this long.
 const STEPS: (u64, u64) = (2_000, 50);
 const LONG_ENOUGH: Duration = Duration::from_secs(1);
@@ -88,7 +88,9 @@ impl Profiler {
     ) -> Result<u64> {
         let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = stage.action;
         let half = steps / 2;
-        if matches!(self, Profiler::Waiting) && (done >= half || seconds > SETTLED) {
+        if matches!(self, Profiler::Waiting)
+            && (done >= half || (seconds > WARM && device.neighbor_facts().settled))
+        {
             device.start_profile()?;
             *self = Profiler::Running(done, Instant::now());
         }

@@ -71,6 +71,11 @@ impl Device {
         Ok(())
     }
 
+    /// Returns true where a profile is under way.
+    pub fn is_profiled(&self) -> bool {
+        self.stopwatch.is_running()
+    }
+
     /// Ends a profile; the kernels, the longest first.
     ///
     /// # Errors

@@ -227,9 +227,10 @@ impl Cuda {
             graphs.learn(slots, self.control.replays);
         }
         let extent = self.extent();
-        // Recording takes time, too, and says nothing about the skin.
+        // Recording takes time, too, and says nothing about the skin; nor do kernels that are timed one by one.
+        let is_timed = had_graphs && !self.device.is_profiled();
         let too_far = self.plan.layout.shape.size > size && self.skin.shorten();
-        if too_far || (had_graphs && self.skin.judge(steps, builds, seconds)) {
+        if too_far || (is_timed && self.skin.judge(steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.tuning.forget_life();
