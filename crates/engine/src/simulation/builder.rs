@@ -22,6 +22,7 @@ use crate::report::Warning;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::run_handle::RunHandle;
 use crate::thermo::term_names;
+use crate::warnings::ExternalWork;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
@@ -55,6 +56,8 @@ pub struct SimulationBuilder {
     strictness: Strictness,
     /// Warnings about the system, which hold for all stages.
     warnings: Vec<Warning>,
+    /// Work of fields and walls that change with time, where there are such.
+    work_in_time: ExternalWork,
 }
 
 impl Simulation {
@@ -82,6 +85,7 @@ impl SimulationBuilder {
             interactions: Vec::new(),
             strictness: Strictness::default(),
             warnings: Vec::new(),
+            work_in_time: ExternalWork::InTime,
         }
     }
 
@@ -312,7 +316,10 @@ impl SimulationBuilder {
         check_system(&system, &forces, &settings)?;
         check_force_matrix(&settings, &stages)?;
         check_masses(&system)?;
-        let facts = SystemFacts::new(&system, &forces)?;
+        let mut facts = SystemFacts::new(&system, &forces)?;
+        if facts.scales.work == ExternalWork::InTime {
+            facts.scales.work = self.work_in_time;
+        }
         for stage in &stages {
             let parts = (&system.topology, &system.species[..], &system.state);
             let fits = facts.check_stage(stage, &system.simbox, parts);

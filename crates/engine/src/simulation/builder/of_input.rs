@@ -11,6 +11,7 @@ use crate::input_text::{InputText, RunSettings, absolute};
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::facts::{Columns, check_column};
 use crate::simulation::{Overrides, Simulation};
+use crate::warnings::ExternalWork;
 use jostle_core::{Algorithm, Backend, Error, Processor, Result, Settings, System};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
@@ -142,6 +143,7 @@ impl SimulationBuilder {
             interactions: Vec::new(),
             strictness: input.run.strictness.max(overrides.strictness),
             warnings: Vec::new(),
+            work_in_time: ExternalWork::InTime,
         }
     }
 
@@ -175,6 +177,9 @@ impl SimulationBuilder {
 
     /// Adds the work of fields and walls that an input records.
     fn with_external_work(mut self, input: &Input) -> Self {
+        if RecordedWork::is_all(input, &self.forces) {
+            self.work_in_time = ExternalWork::Recorded;
+        }
         let works = RecordedWork::from_input(input, &self.forces, &self.system);
         self.custom_forces.extend(works.into_iter().map(|work| Box::new(work) as Box<dyn CustomForce>));
         self
