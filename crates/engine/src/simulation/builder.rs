@@ -376,6 +376,7 @@ impl SimulationBuilder {
         };
         custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
         simulation.check_conditions()?;
+        simulation.stages.iter().try_for_each(|stage| simulation.check_thermostat(stage))?;
         Ok(simulation)
     }
 }
