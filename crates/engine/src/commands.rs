@@ -31,7 +31,7 @@ pub enum RunCommand {
     GoOn,
     /// Write a checkpoint and end; `jostle resume` goes on.
     Stop,
-    /// Hold another temperature, in the unit of temperature, until the stage ends.
+    /// Hold another temperature, in the unit of temperature, until the stage ends, and write a checkpoint.
     Temperature(f64),
 }
 

@@ -298,7 +298,11 @@ impl SimulationBuilder {
         let unit = unit_name(simulation.units, Dimension::TEMPERATURE);
         simulation.notes.extend(change.map(|change| change.describe(&unit)));
         // The folder is opened last, because rows after the checkpoint are cut off then.
-        let folder = RunFolder::resume(folder, header.thermo_bytes)?;
+        let mut folder = RunFolder::resume(folder, header.thermo_bytes)?;
+        if !simulation.is_finished() {
+            let device = simulation.device();
+            folder.log(&format!("going on after step {} on {device}", header.clock.step))?;
+        }
         simulation.output.open(folder, Some(header.clock.step));
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
             let simbox = run.first_box(simulation.backend.simbox())?;
