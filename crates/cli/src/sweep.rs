@@ -10,6 +10,7 @@ use crate::run;
 use crate::sweep_runs::{self, Before, Seeds, before};
 use jostle_core::{Error, Result};
 use jostle_engine::device::share_out;
+use jostle_engine::replicas::ExchangeFolder;
 use jostle_engine::side_by_side::on_all;
 use jostle_engine::{Existing, Overrides, Simulation};
 use jostle_io::Input;
@@ -30,6 +31,7 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
     if let Some(every) = options.exchange {
         return exchange::run(options, &points, every, &folder);
     }
+    refuse_exchange(&folder, &points)?;
     // All inputs are read before the first run begins.
     let inputs = sweep_runs::inputs(options, &points, Seeds::AsTheyAre)?;
     let stop = interrupt::listen()?;
@@ -91,6 +93,18 @@ fn run_points<'a>(
         say!("");
     }
     Ok(code)
+}
+
+/// Refuses folders of replicas, whose atoms have been exchanged: they are no runs of their own.
+fn refuse_exchange(folder: &Path, points: &[Point]) -> Result<()> {
+    let Some(exchange) = ExchangeFolder::at(folder) else { return Ok(()) };
+    if !points.iter().any(|point| exchange.has(&point.folder)) {
+        return Ok(());
+    }
+    Err(Error::file(folder, "this folder holds runs with exchange").hint(format!(
+        "go on with them by the same command with --exchange {}, or choose another folder with --output DIR",
+        exchange.every
+    )))
 }
 
 /// Folder of the folders of all runs.

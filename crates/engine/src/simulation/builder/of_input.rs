@@ -6,6 +6,7 @@ use crate::biasing::{BiasForce, check_energies};
 use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::Checkpoint;
 use crate::custom_force::CustomForce;
+use crate::exchange_folder::ExchangeFolder;
 use crate::external_work::RecordedWork;
 use crate::input_text::{InputText, RunSettings, absolute};
 use crate::run_folder::newest_checkpoint;
@@ -45,14 +46,15 @@ impl Simulation {
     /// the files are those of an uninterrupted run.
     ///
     /// # Errors
-    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
-    /// checkpoint.
+    /// If the folder holds no run, or a replica of an exchange, its checkpoints are damaged, or its files are shorter than
+    /// at the checkpoint.
     pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
+        ExchangeFolder::refuse_replica(folder)?;
         Simulation::resume_from(folder, newest_checkpoint(folder)?, overrides)
     }
 
     /// The run of a folder from a checkpoint, with a note about it.
-    pub(in crate::simulation) fn resume_from(
+    pub(crate) fn resume_from(
         folder: &Path,
         (checkpoint, note): (Checkpoint, Option<String>),
         overrides: &Overrides,
