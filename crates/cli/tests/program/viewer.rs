@@ -380,3 +380,19 @@ fn a_commanded_temperature_survives_a_kill() {
     let line = log.lines().find(|line| line.starts_with("going on after step ")).unwrap();
     assert!(line.contains(" on CPU, 1 thread"), "{line}");
 }
+
+/// Runs that a command stops are not done: the sweep has the exit code of an interrupted run.
+#[test]
+fn a_sweep_of_stopped_runs_is_interrupted() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 40", "steps = 100_000_000"));
+    for at_once in ["1", "2"] {
+        let _ = std::fs::remove_dir_all(desk.path("liquid-sweep"));
+        let over = ["sweep", "liquid.toml", "--over", "system.seed=1,2", "--at-once", at_once];
+        let mut sweep = Run::start(&desk, &over);
+        for folder in ["liquid-sweep/seed=1", "liquid-sweep/seed=2"] {
+            wait_until(|| desk.jostle(&["control", folder, "stop"]).code == Some(0));
+        }
+        assert_eq!(sweep.code(), Some(130), "{at_once} at once");
+    }
+}
