@@ -399,6 +399,25 @@ pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<Strin
     }
 }
 
+impl Checkpoint {
+    /// The last checkpoint of the run in a folder.
+    ///
+    /// # Errors
+    /// If there is none yet; as for [`Checkpoint::read`].
+    pub fn of_run(folder: &Path) -> Result<Self> {
+        let path = folder.join(CHECKPOINT);
+        match (path.exists(), folder.join(LOG).is_file()) {
+            (true, _) => Checkpoint::read(&path),
+            (false, true) => Err(Error::file(folder, "the run in this folder has written no checkpoint yet")
+                .hint("jostle control DIR pause has a run under way write one")),
+            (false, false) => {
+                Err(Error::file(folder, "there is no checkpoint in this folder")
+                    .hint("give the folder of a run"))
+            }
+        }
+    }
+}
+
 /// The first line of `thermo.csv`: names with units.
 fn header(units: UnitSystem, quantities: &[Quantity]) -> String {
     let named = |name: &str, unit: &str| match unit {

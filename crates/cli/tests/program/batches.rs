@@ -294,3 +294,20 @@ fn an_exchange_is_not_adopted() {
     let other = ["sweep", "liquid.toml", "--over", "stage.equilibrate.thermostat.temperature=1.7"];
     desk.succeed(&other);
 }
+
+/// Rows of a run that has come to no checkpoint yet wait for one, which is said.
+#[test]
+fn rows_without_a_checkpoint_are_named() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    std::fs::remove_file(desk.path("liquid/latest.checkpoint")).unwrap();
+    for command in [
+        &["analyze", "heat-capacity", "liquid"][..],
+        &["extract", "liquid.toml", "all", "--shell", "1", "--run", "liquid", "--output", "part"],
+    ] {
+        let refused = desk.jostle(command);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("has written no checkpoint yet"), "{}", refused.stderr);
+    }
+}
