@@ -17,9 +17,9 @@ use jostle_analysis::{
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Molecules, Result, SimBox, Species, System, Vec3};
+use jostle_engine::Checkpoint;
 use jostle_engine::fluctuations;
 use jostle_engine::replicas::RECORD;
-use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::RunFiles;
@@ -287,7 +287,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind, tell: &mut dyn FnMut(&str)) -> Re
             .hint("give the folder of the run"));
     }
     let run = RunFiles::read(folder)?;
-    let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT))?;
+    let checkpoint = Checkpoint::of_run(folder)?;
     let checkpoint_input = checkpoint.input()?;
     let (units, mut system) = (checkpoint.units()?, checkpoint.into_system()?);
     if let Some(input) = &checkpoint_input {

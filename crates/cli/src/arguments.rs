@@ -81,7 +81,8 @@ pub enum Command {
         jostle control argon pause                it writes a checkpoint and waits\n  \
         jostle control argon temperature \"120 K\"\n\n\
         From wherever the folder is seen. What is changed is in the log, the summary, the report\n\
-        and the checkpoint: a resumed run goes on with it. jostle view has buttons for the same.")]
+        and a checkpoint: a resumed run goes on with it. jostle view has buttons for the same.\n\
+        Runs of a sweep take commands one by one, those that exchange their atoms none.")]
     Control(ControlOptions),
 
     /// Energy, virial and pressure of one configuration
@@ -211,7 +212,7 @@ pub enum ControlCommand {
     GoOn,
     /// Write a checkpoint and end; jostle resume goes on
     Stop,
-    /// Hold the atoms at another temperature until the stage ends
+    /// Write a checkpoint and hold the atoms at another temperature until the stage ends
     Temperature {
         /// A number in the units of the run, or with its unit: "120 K"
         #[arg(allow_negative_numbers = true)]

@@ -3,9 +3,10 @@
 use crate::arguments::SweepOptions;
 use crate::compiling;
 use crate::console::Console;
+use crate::error_report::SUCCESS;
 use crate::numbers::{duration, grouped};
 use crate::run::{self, Controls};
-use jostle_core::Error;
+use jostle_core::Result;
 use jostle_engine::side_by_side::{AfterFailure, SideBySide};
 use jostle_engine::{Extent, Outcome, Overrides, Simulation};
 use std::path::Path;
@@ -44,19 +45,20 @@ pub fn number(options: &SweepOptions, simulation: &mut Simulation, devices: usiz
     }
 }
 
-/// Makes some runs at once, each in its folder, until `stop` is set; returns the errors of those that failed.
-pub fn run(runs: Vec<(&str, Simulation)>, folder: &Path, stop: &Arc<AtomicBool>) -> Vec<Error> {
+/// Makes some runs at once, each in its folder, until `stop` is set; returns how each has ended.
+pub fn run(runs: Vec<(&str, Simulation)>, folder: &Path, stop: &Arc<AtomicBool>) -> Vec<Result<Outcome>> {
     if runs.len() > 1 {
         return run_side_by_side(runs, stop);
     }
     let one = |(name, simulation): (&str, Simulation)| {
         let controls = Controls::open(&simulation, false, stop)?;
-        run::go(simulation, &folder.join(name), controls)
+        let code = run::go(simulation, &folder.join(name), controls)?;
+        Ok(if code == SUCCESS { Outcome::Finished } else { Outcome::Interrupted })
     };
-    runs.into_iter().filter_map(|run| one(run).err()).collect()
+    runs.into_iter().map(one).collect()
 }
 
-fn run_side_by_side(runs: Vec<(&str, Simulation)>, stop: &Arc<AtomicBool>) -> Vec<Error> {
+fn run_side_by_side(runs: Vec<(&str, Simulation)>, stop: &Arc<AtomicBool>) -> Vec<Result<Outcome>> {
     compiling::done();
     let (names, mut simulations): (Vec<&str>, Vec<Simulation>) = runs.into_iter().unzip();
     let side_by_side = SideBySide::new(&mut simulations, names.len());
@@ -84,6 +86,6 @@ fn run_side_by_side(runs: Vec<(&str, Simulation)>, stop: &Arc<AtomicBool>) -> Ve
             say!("{name}: warning: {}", warning.message);
         }
     }
-    let failures = outcomes.into_iter().zip(names);
-    failures.filter_map(|(outcome, name)| outcome.err().map(|e| e.context(name.to_string()))).collect()
+    let named = outcomes.into_iter().zip(names);
+    named.map(|(outcome, name)| outcome.map_err(|e| e.context(name.to_string()))).collect()
 }

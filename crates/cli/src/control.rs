@@ -18,7 +18,8 @@ pub fn control(options: &ControlOptions) -> Result<()> {
         ControlCommand::GoOn => (RunCommand::GoOn, "it goes on".to_string()),
         ControlCommand::Stop => (RunCommand::Stop, "it writes a checkpoint and ends".to_string()),
         ControlCommand::Temperature { value } => {
-            let said = format!("its thermostat holds {value} until the stage ends");
+            let said =
+                format!("its thermostat holds {value} until the stage ends; it has written a checkpoint");
             (RunCommand::Temperature(temperature(folder, value)?), said)
         }
     };

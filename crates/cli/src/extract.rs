@@ -7,7 +7,7 @@ use crate::numbers::grouped;
 use crate::output;
 use jostle_core::{Error, Result, System, shell_word};
 use jostle_engine::build::extraction::{Extraction, sections_left_out};
-use jostle_engine::{CHECKPOINT, Checkpoint, Existing, system_from_input};
+use jostle_engine::{Checkpoint, Existing, system_from_input};
 use jostle_io::{Input, Selection};
 use serde_json::json;
 use std::path::Path;
@@ -39,15 +39,14 @@ pub fn extract(options: &ExtractOptions) -> Result<()> {
 
 /// Takes the box and the positions of the last checkpoint of a run.
 fn take_positions(system: &mut System, run: &Path, input: &Input) -> Result<()> {
-    let path = if run.is_dir() { run.join(CHECKPOINT) } else { run.to_path_buf() };
-    let checkpoint = Checkpoint::read(&path)?;
+    let checkpoint = if run.is_dir() { Checkpoint::of_run(run)? } else { Checkpoint::read(run)? };
     let units = checkpoint.units()?;
     let found = checkpoint.into_system()?;
     let [there, here] = [found.state.len(), system.state.len()];
     if there != here || units != input.units || found.topology != system.topology {
         let message =
             format!("this run has {there} atoms in units of \"{units}\", and is not one of the input");
-        return Err(Error::file(&path, message).hint("give the input that the run began with"));
+        return Err(Error::file(run, message).hint("give the input that the run began with"));
     }
     (system.simbox, system.state) = (found.simbox, found.state);
     Ok(())

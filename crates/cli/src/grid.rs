@@ -33,12 +33,24 @@ impl FromStr for Axis {
         for (k, value) in values.iter().enumerate() {
             // Checks of a value that is set hold here, too.
             Assignment::new(path, value)?;
-            if values[..k].contains(value) {
-                return Err(refused(format!("{value} stands there twice")));
+            if let Some(before) = values[..k].iter().find(|before| is_same(before, value)) {
+                return Err(refused(match before == value {
+                    true => format!("{value} stands there twice"),
+                    false => format!("{before} and {value} are the same"),
+                }));
             }
         }
         Ok(Axis { path: path.trim().to_string(), values })
     }
+}
+
+/// Returns true for values that are the same text, or the same number of the same unit.
+fn is_same(a: &str, b: &str) -> bool {
+    let number = |text: &str| {
+        let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
+        Some((number.parse::<f64>().ok()?, unit.trim().to_string()))
+    };
+    a == b || number(a).is_some_and(|a| number(b) == Some(a))
 }
 
 /// Values from `first` to the last of `rest`, which is `last:step`.
@@ -149,6 +161,7 @@ mod tests {
         assert_eq!(values("a.b=1e-3..2e-3:5e-4"), ["0.001", "0.0015", "0.002"]);
         assert_eq!(values("a.b=1, 2,5"), ["1", "2", "5"]);
         assert_eq!(values("a.b=80 K,90 K"), ["80 K", "90 K"]);
+        assert_eq!(values("a.b=1 nm,1 pm"), ["1 nm", "1 pm"]);
     }
 
     #[test]
@@ -162,6 +175,8 @@ mod tests {
             ("a.b=0..1e9:1", "more than"),
             ("a.b=0..inf:1", "no number"),
             ("a.b=1,1", "twice"),
+            ("a.b=1.0,1.00", "1.0 and 1.00 are the same"),
+            ("a.b=80 K,8e1 K", "are the same"),
             ("a.b=1,", "one line"),
             ("=1", "a name is missing"),
         ] {

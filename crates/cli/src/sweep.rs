@@ -10,8 +10,9 @@ use crate::run;
 use crate::sweep_runs::{self, Before, Seeds, before};
 use jostle_core::{Error, Result};
 use jostle_engine::device::share_out;
+use jostle_engine::replicas::ExchangeFolder;
 use jostle_engine::side_by_side::on_all;
-use jostle_engine::{Existing, Overrides, Simulation};
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use jostle_io::input::model::DeviceInput;
 use std::path::{Path, PathBuf};
@@ -30,19 +31,23 @@ pub fn sweep(options: &SweepOptions) -> Result<u8> {
     if let Some(every) = options.exchange {
         return exchange::run(options, &points, every, &folder);
     }
+    refuse_exchange(&folder, &points)?;
     // All inputs are read before the first run begins.
     let inputs = sweep_runs::inputs(options, &points, Seeds::AsTheyAre)?;
     let stop = interrupt::listen()?;
     let code = run_points(options, &points, &inputs, &folder, &stop)?;
-    if stop.load(Ordering::Relaxed) {
+    if code == interrupt::EXIT_CODE || stop.load(Ordering::Relaxed) {
         say!("the same command again goes on here");
+    }
+    if stop.load(Ordering::Relaxed) {
         return Ok(interrupt::EXIT_CODE);
     }
     sweep_runs::print_table(options, &points, inputs.iter(), &folder)?;
     Ok(code)
 }
 
-/// Runs all points, until `stop` is set; returns the exit code of the last one that failed.
+/// Runs all points, until `stop` is set; returns the exit code of the last one that failed, else that of runs that a command
+/// has stopped, if there are such.
 fn run_points<'a>(
     options: &SweepOptions,
     points: &'a [Point],
@@ -51,7 +56,7 @@ fn run_points<'a>(
     stop: &Arc<AtomicBool>,
 ) -> Result<u8> {
     let overrides = at_once::overrides(options);
-    let mut code = SUCCESS;
+    let (mut code, mut stopped) = (SUCCESS, SUCCESS);
     let mut fail = |error: &Error| {
         error_report::print(error);
         code = error_report::exit_code(error);
@@ -87,10 +92,28 @@ fn run_points<'a>(
                 Err(error) => fail(&error),
             }
         }
-        at_once::run(runs, folder, stop).iter().for_each(&mut fail);
+        for outcome in at_once::run(runs, folder, stop) {
+            match outcome {
+                Ok(Outcome::Finished) => {}
+                Ok(Outcome::Interrupted | Outcome::Paused) => stopped = interrupt::EXIT_CODE,
+                Err(error) => fail(&error),
+            }
+        }
         say!("");
     }
-    Ok(code)
+    Ok(if code == SUCCESS { stopped } else { code })
+}
+
+/// Refuses folders of replicas, whose atoms have been exchanged: they are no runs of their own.
+fn refuse_exchange(folder: &Path, points: &[Point]) -> Result<()> {
+    let Some(exchange) = ExchangeFolder::at(folder) else { return Ok(()) };
+    if !points.iter().any(|point| exchange.has(&point.folder)) {
+        return Ok(());
+    }
+    Err(Error::file(folder, "this folder holds runs with exchange").hint(format!(
+        "go on with them by the same command with --exchange {}, or choose another folder with --output DIR",
+        exchange.every
+    )))
 }
 
 /// Folder of the folders of all runs.

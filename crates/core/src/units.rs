@@ -62,6 +62,8 @@ dimensions! {
     TEMPERATURE = [0 0 0 0 1 0];
     /// Charge.
     CHARGE = [0 0 0 0 0 1];
+    /// Voltage: energy over charge.
+    VOLTAGE = [0 0 0 1 0 -1];
     /// Velocity.
     VELOCITY = [1 -1 0 0 0 0];
     /// Force.

@@ -1,5 +1,6 @@
 //! Files that are whole at all times.
 
+use crate::run_files::CHECKPOINT;
 use jostle_core::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -90,8 +91,18 @@ pub(crate) fn refuse_lost(path: &Path, length: u64) -> Result<()> {
         Err(e) if e.kind() == ErrorKind::NotFound => "the file was removed while the run wrote to it".into(),
         Err(e) => return Err(Error::io("read", path, &e)),
     };
-    Err(Error::file(path, what)
-        .hint("another program has changed it; the atoms are in the last checkpoint, from which a new run can begin"))
+    let hint = match (path.with_file_name(CHECKPOINT).is_file(), folder_of(path).is_dir()) {
+        (true, _) => {
+            "another program has changed it; the atoms are in the last checkpoint, from which a new run can begin"
+        }
+        (false, true) => {
+            "another program has changed it, and there is no checkpoint to go on from: begin the run anew"
+        }
+        (false, false) => {
+            "its folder was removed or renamed: the last checkpoint is where the folder is now, if the run had written one"
+        }
+    };
+    Err(Error::file(path, what).hint(hint))
 }
 
 /// Replaces a file by new content: whatever happens, it is the old one or the new one.
@@ -200,6 +211,20 @@ pub(crate) fn read_short(path: &Path, most: u64) -> std::io::Result<String> {
 mod tests {
     use super::*;
     use jostle_core::ErrorKind;
+
+    /// What can be gone on from depends on what is left of the folder.
+    #[test]
+    fn lost_files_are_told_with_what_is_left() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("run");
+        std::fs::create_dir(&folder).unwrap();
+        let hint = || refuse_lost(&folder.join("thermo.csv"), 7).unwrap_err().help().unwrap().to_string();
+        assert!(hint().contains("no checkpoint"), "{}", hint());
+        std::fs::write(folder.join(CHECKPOINT), "").unwrap();
+        assert!(hint().contains("are in the last checkpoint"), "{}", hint());
+        std::fs::rename(&folder, home.path().join("elsewhere")).unwrap();
+        assert!(hint().contains("removed or renamed"), "{}", hint());
+    }
 
     /// `/dev/full` is a device that is always full.
     #[test]

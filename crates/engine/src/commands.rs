@@ -5,6 +5,7 @@
 //! shares the folder, and a run needs no network connection.
 
 use crate::atomic_file::{read_short, replace_file};
+use crate::exchange_folder::ExchangeFolder;
 pub use crate::run_files::COMMAND_FILE;
 use crate::run_files::{ANSWER_FILE, SUMMARY, status};
 use jostle_core::{Error, Result};
@@ -31,7 +32,7 @@ pub enum RunCommand {
     GoOn,
     /// Write a checkpoint and end; `jostle resume` goes on.
     Stop,
-    /// Hold another temperature, in the unit of temperature, until the stage ends.
+    /// Hold another temperature, in the unit of temperature, until the stage ends, and write a checkpoint.
     Temperature(f64),
 }
 
@@ -61,16 +62,23 @@ pub fn send(folder: &Path, order: RunCommand) -> Result<()> {
         // As JSON, which has no such numbers, no run would understand it.
         return Err(Error::input(format!("no thermostat can hold a temperature of {temperature}")));
     }
-    if !folder.join(SUMMARY).is_file() {
+    let has_summary = folder.join(SUMMARY).is_file();
+    let is_exchange = !has_summary && ExchangeFolder::at(folder).is_some();
+    if !has_summary && !is_exchange {
         return Err(Error::file(folder, "no run is under way here: there is no summary.json of one")
             .hint("give the folder that jostle run writes to"));
     }
-    let status = status(folder)?;
+    let status = if is_exchange { "running".to_string() } else { status(folder)? };
     if !matches!(status.as_str(), "running" | "paused") {
         let message = format!("no run is under way in this folder; its status is: {status}");
         return Err(
             Error::file(folder, message).hint("jostle resume goes on with a run that has not finished")
         );
+    }
+    if is_exchange || ExchangeFolder::of_replica(folder).is_some() {
+        return Err(Error::file(folder, "replicas that exchange their atoms take no commands").hint(
+            "end the exchange as a whole, by Ctrl-C or SIGTERM to its program; the command that began it goes on with it",
+        ));
     }
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let id = format!("{}-{}", std::process::id(), since.as_nanos());
@@ -223,6 +231,25 @@ mod tests {
             assert!(refused.message().contains("no thermostat"), "{refused}");
         }
         assert!(!folder.path().join(COMMAND_FILE).exists());
+    }
+
+    /// Neither a replica nor its exchange, which has no summary, looks for commands.
+    #[test]
+    fn replicas_take_no_commands() {
+        let folder = tempfile::tempdir().unwrap();
+        let replica = folder.path().join("a");
+        std::fs::create_dir(&replica).unwrap();
+        std::fs::write(replica.join(SUMMARY), r#"{ "status": "running" }"#).unwrap();
+        let record = r#"{ "folders": ["a", "b"], "every": 10, "commit": 3 }"#;
+        std::fs::write(folder.path().join("exchange.json"), record).unwrap();
+        for place in [folder.path(), &replica] {
+            let refused = send(place, RunCommand::Pause).unwrap_err();
+            assert!(refused.message().contains("take no commands"), "{refused}");
+            assert!(refused.help().unwrap().contains("SIGTERM"), "{refused}");
+        }
+        std::fs::write(replica.join(SUMMARY), r#"{ "status": "finished" }"#).unwrap();
+        assert!(send(&replica, RunCommand::Pause).unwrap_err().message().contains("finished"));
+        assert!(!replica.join(COMMAND_FILE).exists());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::thermo::Quantity;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, SimBox, System, UnitSystem, Vec3};
 use jostle_io::Input;
-use jostle_io::input::model::{FieldStrength, FieldWork};
+use jostle_io::input::model::{FieldEnergy, FieldStrength, FieldWork, WallInput};
 use jostle_potentials::Forces;
 use jostle_potentials::external::{FormulaField, Wall};
 use jostle_sampling::bias::switching_work;
@@ -25,7 +25,7 @@ pub struct RecordedWork {
 }
 
 /// Names of the columns: work of fields, of walls.
-pub(crate) const COLUMNS: [&str; 2] = ["field_work", "wall_work"];
+const COLUMNS: [&str; 2] = ["field_work", "wall_work"];
 
 /// Forces that change with time.
 enum Sources {
@@ -73,15 +73,11 @@ impl RecordedWork {
     /// Works that an input records: of the fields and of the walls among its forces.
     pub fn from_input(input: &Input, forces: &Forces, system: &System) -> Vec<Self> {
         let all = || 0..system.state.len() as u32;
-        let energies = input.fields.iter().filter_map(|field| match &field.value.strength {
-            FieldStrength::Energy(energy) => Some(energy),
-            _ => None,
-        });
-        let recorded =
-            energies.zip(&forces.formula_fields).filter(|(energy, _)| energy.work == FieldWork::Recorded);
+        let recorded = energies(input)
+            .zip(&forces.formula_fields)
+            .filter(|(energy, _)| energy.work == FieldWork::Recorded);
         let fields: Vec<FormulaField> = recorded.map(|(_, field)| field.clone()).collect();
-        let walls = input.walls.iter().filter(|wall| !wall.value.reflects()).zip(&forces.walls);
-        let walls = walls.filter(|(wall, _)| wall.value.work == FieldWork::Recorded);
+        let walls = walls(input).zip(&forces.walls).filter(|(wall, _)| wall.work == FieldWork::Recorded);
         let walls: Vec<Wall> = walls.map(|(_, wall)| wall.clone()).collect();
 
         let mut works = Vec::new();
@@ -98,10 +94,32 @@ impl RecordedWork {
         works
     }
 
+    /// Returns true where an input records the work of all fields and walls that change with time among its forces.
+    pub fn is_all(input: &Input, forces: &Forces) -> bool {
+        let mut fields = energies(input).zip(&forces.formula_fields);
+        let mut walls = walls(input).zip(&forces.walls);
+        fields.all(|(energy, field)| energy.work == FieldWork::Recorded || !field.depends_on_time())
+            && walls.all(|(input, wall)| input.work == FieldWork::Recorded || !wall.motion.is_moving())
+            && !forces.reflecting_walls.iter().any(|wall| wall.motion.is_moving())
+    }
+
     /// Energy at positions and a time.
     fn energy(&self, simbox: &SimBox, positions: &[Vec3], time: f64) -> f64 {
         self.sources.energy(simbox, (&self.atoms, positions), time)
     }
+}
+
+/// Fields by formulas of an input, in the order of those among its forces.
+fn energies(input: &Input) -> impl Iterator<Item = &FieldEnergy> {
+    input.fields.iter().filter_map(|field| match &field.value.strength {
+        FieldStrength::Energy(energy) => Some(energy),
+        _ => None,
+    })
+}
+
+/// Walls with a force of an input, in the order of those among its forces.
+fn walls(input: &Input) -> impl Iterator<Item = &WallInput> {
+    input.walls.iter().map(|wall| &wall.value).filter(|wall| !wall.reflects())
 }
 
 impl CustomForce for RecordedWork {

@@ -4,7 +4,7 @@
 use jostle_analysis::kinds::Frames;
 use jostle_analysis::{Kind, Observable};
 use jostle_core::thermostat::SubStep;
-use jostle_core::{Error, Result, System, Vec3};
+use jostle_core::{Error, Result, SimBox, System, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, Holds, StageInput};
 
@@ -38,6 +38,16 @@ pub fn check(kind: &Kind, stage: &StageInput, input: &Input, system: &System) ->
     };
     let message = format!("{} is found from fluctuations in equilibrium, and {reason}", kind.name);
     Err(Error::input(message).hint(hint))
+}
+
+/// Refuses a measure of the pressure along a path, a viscosity, in a box that has none.
+pub fn check_pressure(kind: &Kind, simbox: &SimBox) -> Result<()> {
+    let needs_pressure = (kind.observable, kind.frames) == (Observable::Whole, Frames::AlongPath);
+    if !needs_pressure || simbox.periodic() == [true; 3] {
+        return Ok(());
+    }
+    Err(Error::input("a box that is open along an axis has no pressure")
+        .hint("make all axes periodic, or leave out this measure"))
 }
 
 /// Reason for which a system is driven in a stage.

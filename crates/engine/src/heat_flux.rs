@@ -46,19 +46,8 @@ impl DrivenHeat {
     ///
     /// # Errors
     /// If the slabs are too few, or there are grains.
-    pub fn begin(
-        stage: &StageInput,
-        index: usize,
-        timestep: f64,
-        units: UnitSystem,
-        backend: &dyn Backend,
-    ) -> Result<Option<Self>> {
+    pub fn begin(stage: &StageInput, index: usize, timestep: f64, units: UnitSystem) -> Result<Option<Self>> {
         let Some(input) = stage.heat_flux else { return Ok(None) };
-        if backend.has_contacts() {
-            return Err(
-                Error::input("grains have no temperature that heat could follow").hint("leave out heat_flux")
-            );
-        }
         let flux = HeatFlux::new(input.slabs)?;
         let base = format!("{}.{THERMAL_CONDUCTIVITY}", stage_file(index, &stage.name));
         Ok(Some(DrivenHeat { input, units, timestep, base, flux }))

@@ -73,6 +73,7 @@ mod device_potential;
 mod device_with_forces;
 pub mod dipole;
 mod equipartition;
+mod exchange_folder;
 pub mod external_work;
 pub mod fluctuations;
 mod force_context;

@@ -294,6 +294,7 @@ pub(crate) fn check(input: &Input, system: &System, forces: &Forces) -> Result<(
         if kind.observable.positions() && !changes_box(input, stage) {
             try_first(&mut *tried, system, atoms).map_err(here)?;
         }
+        fluctuations::check_pressure(kind, &system.simbox).map_err(here)?;
         fluctuations::check(kind, stage, input, system).map_err(here)?;
         match kind.observable {
             Observable::Dipole => check_conductor(input).map_err(here)?,

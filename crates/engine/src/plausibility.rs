@@ -99,6 +99,11 @@ fn works_from_outside(forces: &Forces) -> bool {
 }
 
 impl Scales {
+    /// Returns true where there are contacts of grains.
+    pub fn has_contacts(&self) -> bool {
+        self.contact.is_some()
+    }
+
     /// The scales of a system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let sizes = sizes(forces, system.species.len());

@@ -70,6 +70,7 @@ impl RunFolder {
         match (&occupant, existing) {
             (None, _) | (Some(Occupant::Run), Existing::Replace) => {}
             (Some(Occupant::Run), Existing::Refuse) => {
+                refuse_written(path)?;
                 return Err(Error::file(path, "this folder holds the results of an earlier run").hint(format!(
                     "go on with it: jostle resume {}; replace it: --overwrite; write elsewhere: --output DIR",
                     shell_word(path)
@@ -313,13 +314,26 @@ fn open_log(path: &Path) -> Result<File> {
         match log.try_lock() {
             Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => thread::sleep(PATIENCE / 50),
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::file(&path, "another run is writing to this folder now")
-                    .hint("wait for it to end, or choose another folder with --output DIR"));
+                return Err(written_now(&path));
             }
             // Some network file systems have no locks; a run must not fail for that.
             _ => return Ok(log),
         }
     }
+}
+
+/// Error of a folder or its log to which another run writes.
+pub(crate) fn written_now(path: &Path) -> Error {
+    Error::file(path, "another run is writing to this folder now")
+        .hint("wait for it to end, or choose another folder with --output DIR")
+}
+
+/// Refuses the folder of a run that is under way.
+///
+/// # Errors
+/// If another run has its lock.
+pub(crate) fn refuse_written(path: &Path) -> Result<()> {
+    if path.join(LOG).is_file() { open_log(path).map(drop) } else { Ok(()) }
 }
 
 /// Time for which a folder's lock is tried: a program that this process starts has the lock of a run that has just ended
@@ -385,6 +399,25 @@ pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<Strin
     }
 }
 
+impl Checkpoint {
+    /// The last checkpoint of the run in a folder.
+    ///
+    /// # Errors
+    /// If there is none yet; as for [`Checkpoint::read`].
+    pub fn of_run(folder: &Path) -> Result<Self> {
+        let path = folder.join(CHECKPOINT);
+        match (path.exists(), folder.join(LOG).is_file()) {
+            (true, _) => Checkpoint::read(&path),
+            (false, true) => Err(Error::file(folder, "the run in this folder has written no checkpoint yet")
+                .hint("jostle control DIR pause has a run under way write one")),
+            (false, false) => {
+                Err(Error::file(folder, "there is no checkpoint in this folder")
+                    .hint("give the folder of a run"))
+            }
+        }
+    }
+}
+
 /// The first line of `thermo.csv`: names with units.
 fn header(units: UnitSystem, quantities: &[Quantity]) -> String {
     let named = |name: &str, unit: &str| match unit {
@@ -441,9 +474,15 @@ mod tests {
                 held.unlock().unwrap();
             });
             let own = open_log(folder.path()).unwrap();
-            let error = open_log(folder.path()).unwrap_err();
-            assert!(error.message().contains("another run"), "{error}");
+            let create = || {
+                let created = RunFolder::create(folder.path(), Existing::Refuse, UnitSystem::Lj, &[], None);
+                created.map(drop).unwrap_err()
+            };
+            for error in [open_log(folder.path()).unwrap_err(), create()] {
+                assert!(error.message().contains("another run"), "{error}");
+            }
             drop(own);
+            assert!(create().message().contains("an earlier run"));
         });
     }
 

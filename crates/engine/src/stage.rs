@@ -87,6 +87,7 @@ impl StageRun {
         ),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
+        check_contacts(stage, backend.has_contacts())?;
         let degrees = if springs.hold_positions(stage) { degrees.held() } else { degrees };
         let changes = work != ExternalWork::Nothing || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
@@ -95,10 +96,6 @@ impl StageRun {
         let mut barostat = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
-                if thermostat.is_some() && backend.has_contacts() {
-                    return Err(Error::input("grains have no temperature that a thermostat could keep")
-                        .hint("leave out the thermostat"));
-                }
                 backend.constrain_velocities(None)?;
                 let momentum = momentum(thermostat.as_ref(), degrees.momentum);
                 if atoms > 1 {
@@ -111,12 +108,7 @@ impl StageRun {
                     .barostat
                     .zip(thermostat.thermal_energy())
                     .map(|(barostat, kt)| BarostatState::new(&barostat, momentum, kt));
-                if thermostat.scales_velocities() && backend.kinetic()?.energy() == 0.0 {
-                    return Err(Error::input(
-                        "the atoms are at rest, and this thermostat can only scale velocities",
-                    )
-                    .hint("give [system] a temperature"));
-                }
+                check_motion(stage, backend.kinetic()?.energy())?;
                 (Motion::Dynamics(thermostat), freedom)
             }
             Action::Minimize { timestep, minimizer, .. } => {
@@ -401,6 +393,30 @@ pub(crate) fn rest_center_of_mass(
             "the centre of mass was brought to rest{along}; its motion was {part:.1e} of the kinetic energy"
         )
     }))
+}
+
+/// Refuses a stage with a temperature of grains, if the atoms have contacts as these have.
+pub(crate) fn check_contacts(stage: &StageInput, has_contacts: bool) -> Result<()> {
+    if has_contacts && matches!(stage.action, Action::Dynamics { thermostat: Some(_), .. }) {
+        return Err(Error::input("grains have no temperature that a thermostat could keep")
+            .hint("leave out the thermostat"));
+    }
+    if has_contacts && stage.heat_flux.is_some() {
+        return Err(
+            Error::input("grains have no temperature that heat could follow").hint("leave out heat_flux")
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a thermostat that scales velocities where a stage begins with atoms at rest, that is without kinetic energy.
+pub(crate) fn check_motion(stage: &StageInput, kinetic: f64) -> Result<()> {
+    let Action::Dynamics { thermostat: Some(thermostat), .. } = stage.action else { return Ok(()) };
+    if kinetic > 0.0 || !thermostat.kind.scales_velocities() {
+        return Ok(());
+    }
+    Err(Error::input("the atoms are at rest, and this thermostat can only scale velocities")
+        .hint("give [system] a temperature"))
 }
 
 /// Refuses a stage that cannot keep constraints, virtual sites or rigid bodies.

@@ -2,7 +2,6 @@
 //! and by reports about it; `plausibility.rs` has the rules that need no step.
 
 use crate::averages::Confidence;
-use crate::external_work;
 use crate::report::{Average, Convergence, EnergyDrift, StageReport, Warning, WarningKind};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
@@ -93,10 +92,12 @@ pub(crate) enum ExternalWork {
     Nothing,
     /// Work that is part of the energy, as that of a force that is the same everywhere.
     Done,
-    /// Work of fields and walls that change with time, which the conserved quantity takes off where it is recorded.
+    /// Work of fields and walls that change with time, not all of which is recorded.
     InTime,
     /// Work by atoms driven at a velocity, which is not known step by step.
     Driven,
+    /// Work of fields and walls that change with time, all of which is recorded: the conserved quantity takes it off.
+    Recorded,
 }
 
 impl Evidence {
@@ -107,13 +108,10 @@ impl Evidence {
 
     /// Returns true where only errors of the integration change the conserved quantity, and no work that it does not
     /// take off.
-    fn is_conserved(&self, averages: &[Average]) -> bool {
+    fn is_conserved(&self) -> bool {
         match self.work {
-            ExternalWork::Nothing | ExternalWork::Done => true,
-            ExternalWork::InTime => {
-                averages.iter().any(|a| external_work::COLUMNS.contains(&a.quantity.as_str()))
-            }
-            ExternalWork::Driven => false,
+            ExternalWork::Nothing | ExternalWork::Done | ExternalWork::Recorded => true,
+            ExternalWork::InTime | ExternalWork::Driven => false,
         }
     }
 
@@ -171,9 +169,8 @@ impl Evidence {
         let rows = conserved.map_or(0, |e| e.samples);
         let mut found: Vec<Warning> = Vec::new();
         let remedy = if self.targets.is_some() { GENTLER } else { SHORTER };
-        let drifts = report
-            .drift
-            .filter(|drift| self.is_conserved(&report.averages) && !is_rounding(drift, &report.averages));
+        let drifts =
+            report.drift.filter(|drift| self.is_conserved() && !is_rounding(drift, &report.averages));
         found.extend(drifts.and_then(|d| drift(stage, &d, rows, remedy)));
         found.extend(far_from_thermostat(stage, self.ratio.means(), role));
         if role == Role::Production && self.aging == Aging::Settles {

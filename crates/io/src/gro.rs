@@ -120,9 +120,14 @@ fn box_edges(lines: &Lines, line: &str) -> Result<[Vec3; 3]> {
 /// Letters that a name has room for.
 const NAME: usize = 5;
 
-/// Text of a gro file for the start of a simulation: positions and box in nm, to 1e-6 nm, which readers of the format
-/// take from the distance of the points. OpenMM's looks for numbers in the columns of 1e-3 nm, too: in these columns
-/// it finds some where no coordinate is negative.
+/// Decimals of positions. Readers of the format take their number from the distance of the points, which is five more.
+/// OpenMM's looks for numbers in the columns of three decimals, too: with nine it finds some there, with four to eight
+/// none.
+const DECIMALS: usize = 9;
+/// Width of the column of a coordinate.
+const WIDTH: usize = DECIMALS + 5;
+
+/// Text of a gro file for the start of a simulation: positions and box in nm, to 1e-9 nm.
 ///
 /// # Errors
 /// If a name has more than five letters, or an atom is too far away for the columns.
@@ -146,7 +151,7 @@ pub fn structure(title: &str, names: &Names, positions: &[Vec3], simbox: &SimBox
         let (residue, atom) = (residue.map_or("MOL", |r| &r.name), atom.map_or("X", |a| &a.name));
         let _ = write!(text, "{number:5}{residue:<5}{atom:>5}{serial:5}");
         r.iter().for_each(|x| {
-            let _ = write!(text, "{x:13.6}");
+            let _ = write!(text, "{x:WIDTH$.DECIMALS$}");
         });
         text.push('\n');
     }

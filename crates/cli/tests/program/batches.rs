@@ -275,3 +275,39 @@ fn runs_at_once_are_those_one_after_the_other() {
     let refused = desk.jostle(&["sweep", "liquid.toml", "--over", "system.seed=1,2", "--at-once", "0"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }
+
+/// Runs with exchange are no runs of their own: neither a sweep without exchange nor a resume adopts them.
+#[test]
+fn an_exchange_is_not_adopted() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("256", "32").replace("2.5", "1.6"));
+    let sweep = ["sweep", "liquid.toml", "--over", "stage.equilibrate.thermostat.temperature=1.3,1.5"];
+    desk.succeed(&[&sweep[..], &["--exchange", "10"]].concat());
+    let rows = desk.read("liquid-sweep/temperature=1.3/thermo.csv");
+    for command in [&sweep[..], &["resume", "liquid-sweep/temperature=1.3"]] {
+        let refused = desk.jostle(command);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("exchange 10"), "{}", refused.stderr);
+    }
+    assert_eq!(desk.read("liquid-sweep/temperature=1.3/thermo.csv"), rows);
+    // Other values beside them are runs as any.
+    let other = ["sweep", "liquid.toml", "--over", "stage.equilibrate.thermostat.temperature=1.7"];
+    desk.succeed(&other);
+}
+
+/// Rows of a run that has come to no checkpoint yet wait for one, which is said.
+#[test]
+fn rows_without_a_checkpoint_are_named() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    std::fs::remove_file(desk.path("liquid/latest.checkpoint")).unwrap();
+    for command in [
+        &["analyze", "heat-capacity", "liquid"][..],
+        &["extract", "liquid.toml", "all", "--shell", "1", "--run", "liquid", "--output", "part"],
+    ] {
+        let refused = desk.jostle(command);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        assert!(refused.stderr.contains("has written no checkpoint yet"), "{}", refused.stderr);
+    }
+}

@@ -355,3 +355,44 @@ fn what_cannot_be_shown_is_said() {
         assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
     }
 }
+
+/// A temperature that was commanded is in a checkpoint at once: a run that is killed right after goes on with it.
+#[test]
+fn a_commanded_temperature_survives_a_kill() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 40", "steps = 100_000_000"));
+    let mut run = Run::start(&desk, &["run", "liquid.toml"]);
+    wait_until(|| desk.path("liquid/thermo.csv").metadata().is_ok_and(|m| m.len() > 1000));
+    desk.succeed(&["control", "liquid", "temperature", "3.5"]);
+    run.0.kill().unwrap();
+    run.0.wait().unwrap();
+    let mut resumed = Run::start(&desk, &["resume", "liquid"]);
+    wait_until(|| desk.read("liquid/jostle.log").contains("going on after step "));
+    let is_running = || {
+        let summary = serde_json::from_str::<serde_json::Value>(&desk.read("liquid/summary.json")).unwrap();
+        summary["status"] == "running" && summary["target_temperature"] == 3.5
+    };
+    wait_until(is_running);
+    desk.succeed(&["control", "liquid", "stop"]);
+    assert_eq!(resumed.code(), Some(130));
+    // The log says where each part of the run began, and on what.
+    let log = desk.read("liquid/jostle.log");
+    let line = log.lines().find(|line| line.starts_with("going on after step ")).unwrap();
+    assert!(line.contains(" on CPU, 1 thread"), "{line}");
+}
+
+/// Runs that a command stops are not done: the sweep has the exit code of an interrupted run.
+#[test]
+fn a_sweep_of_stopped_runs_is_interrupted() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 40", "steps = 100_000_000"));
+    for at_once in ["1", "2"] {
+        let _ = std::fs::remove_dir_all(desk.path("liquid-sweep"));
+        let over = ["sweep", "liquid.toml", "--over", "system.seed=1,2", "--at-once", at_once];
+        let mut sweep = Run::start(&desk, &over);
+        for folder in ["liquid-sweep/seed=1", "liquid-sweep/seed=2"] {
+            wait_until(|| desk.jostle(&["control", folder, "stop"]).code == Some(0));
+        }
+        assert_eq!(sweep.code(), Some(130), "{at_once} at once");
+    }
+}

@@ -251,6 +251,12 @@ pub trait SubSteps {
     /// If the device does not have it, or it reaches further than all pair forces.
     fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()>;
 
+    /// Refuses a thermostat that [`SubSteps::apply_dpd_thermostat`] would refuse, before the first step.
+    ///
+    /// # Errors
+    /// If the device does not have it, or it reaches too far.
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()>;
+
     /// Returns true where there are contacts of grains, for [`SubSteps::apply_contact_friction`].
     fn has_contacts(&self) -> bool;
 

@@ -93,6 +93,12 @@ units! {
         "e" = ELEMENTARY_CHARGE,
         "C" = 1.0,
     }
+    VOLTAGE {
+        "V" = 1.0,
+        "mV" = 1e-3,
+        "kV" = 1e3,
+        "MV" = 1e6,
+    }
     FORCE {
         "N" = 1.0,
         "pN" = 1e-12,

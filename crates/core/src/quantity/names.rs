@@ -15,6 +15,7 @@ pub fn describe(dimension: Dimension) -> String {
         (Dimension::ENERGY, "an energy"),
         (Dimension::TEMPERATURE, "a temperature"),
         (Dimension::CHARGE, "a charge"),
+        (Dimension::VOLTAGE, "a voltage"),
         (Dimension::VELOCITY, "a velocity"),
         (Dimension::FORCE, "a force"),
         (Dimension::PRESSURE, "a pressure"),

@@ -4,6 +4,8 @@ fn read(text: &str, wanted: Dimension, units: UnitSystem) -> f64 {
     parse_quantity(text, &[wanted], units).unwrap_or_else(|e| panic!("{text}: {e}")).0
 }
 
+const ELECTRIC_FIELD: Dimension = Dimension { length: -1, ..Dimension::VOLTAGE };
+
 #[test]
 fn natural_units_are_exact() {
     use UnitSystem::*;
@@ -54,6 +56,11 @@ fn conversions() {
         ("1 MeV/c2", Dimension::MASS, Real, 1.0 / 931.49410242),
         ("1 N", Dimension::FORCE, Metal, 624150907.446076),
         ("300 K", Dimension::TEMPERATURE, Nuclear, 300.0 * 8.61733326214518e-11),
+        ("1 V", Dimension::VOLTAGE, Real, 23.060547830619026),
+        ("1e9 V/m", ELECTRIC_FIELD, Nano, 96.48533212331),
+        ("1 V/nm", ELECTRIC_FIELD, Metal, 0.1),
+        ("20 kV/cm", ELECTRIC_FIELD, Nano, 2e-3 * 96.48533212331),
+        ("-70 mV", Dimension::VOLTAGE, Nano, -0.07 * 96.48533212331),
         ("55.5 mol/m3", Dimension::NUMBER_DENSITY, Nano, 55.5 * 6.02214076e-4),
     ] {
         let got = read(text, wanted, units);

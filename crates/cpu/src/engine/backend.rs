@@ -339,21 +339,7 @@ impl<S: Scalar> SubSteps for Cpu<S> {
     }
 
     fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
-        if thermostat.cutoff > self.cutoff {
-            let (cutoff, longest) = (thermostat.cutoff, self.cutoff);
-            return Err(Error::input(format!(
-                "friction and noise reach as far as {cutoff}, but no pair force further than {longest}"
-            ))
-            .hint("shorten the cut-off of the thermostat, or add a pair force that reaches as far"));
-        }
-        if self.algorithm == Algorithm::Reference {
-            return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
-                .hint("leave out algorithm"));
-        }
-        if self.workers.division.domains().is_some_and(Domains::is_matrix) {
-            return Err(Error::input("a force matrix of ranks does not divide friction and noise of pairs")
-                .hint("leave out --force-matrix"));
-        }
+        self.check_dpd_thermostat(thermostat)?;
         self.forward_positions()?;
         let (clusters, id) = (&self.neighbors.clusters, &self.system.state.id);
         let own = self.own_tasks();
@@ -372,6 +358,25 @@ impl<S: Scalar> SubSteps for Cpu<S> {
             self.gather_forces()?;
             self.system.state.velocity.copy_from_slice(&before);
             self.kick(part)?;
+        }
+        Ok(())
+    }
+
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        if thermostat.cutoff > self.cutoff {
+            let (cutoff, longest) = (thermostat.cutoff, self.cutoff);
+            return Err(Error::input(format!(
+                "friction and noise reach as far as {cutoff}, but no pair force further than {longest}"
+            ))
+            .hint("shorten the cut-off of the thermostat, or add a pair force that reaches as far"));
+        }
+        if self.algorithm == Algorithm::Reference {
+            return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
+                .hint("leave out algorithm"));
+        }
+        if self.workers.division.domains().is_some_and(Domains::is_matrix) {
+            return Err(Error::input("a force matrix of ranks does not divide friction and noise of pairs")
+                .hint("leave out --force-matrix"));
         }
         Ok(())
     }

@@ -279,6 +279,10 @@ impl SubSteps for Cuda {
         launches.iter().try_for_each(|launch| self.device.run(launch))
     }
 
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        self.check_pair_reach(thermostat.cutoff)
+    }
+
     fn has_contacts(&self) -> bool {
         self.terms.grains.is_some()
     }

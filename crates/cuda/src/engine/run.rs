@@ -339,15 +339,21 @@ impl Cuda {
         Ok(())
     }
 
-    /// Kernels of such a thermostat; an error where its cut-off is more than half of the box, which may have changed.
+    /// Refuses friction and noise of pairs whose cut-off is more than half of the box.
+    pub(super) fn check_pair_reach(&self, cutoff: f64) -> Result<()> {
+        if cutoff <= self.system.simbox.largest_cutoff() {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "friction and noise reach as far as {cutoff}, which is more than half the box"
+        ))
+        .hint("shorten the cut-off of the thermostat"))
+    }
+
+    /// Kernels of such a thermostat; an error where its cut-off is too long for the box, which may have changed.
     pub(super) fn pair_thermostat(&mut self, thermostat: &Dissipative) -> Result<&mut PairThermostat> {
         let cutoff = thermostat.cutoff;
-        if cutoff > self.system.simbox.largest_cutoff() {
-            return Err(Error::input(format!(
-                "friction and noise reach as far as {cutoff}, which is more than half the box"
-            ))
-            .hint("shorten the cut-off of the thermostat"));
-        }
+        self.check_pair_reach(cutoff)?;
         let pair_thermostat = match self.terms.pair_thermostat.take() {
             Some(pair_thermostat) => pair_thermostat,
             None => PairThermostat::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,

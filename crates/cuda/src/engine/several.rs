@@ -413,6 +413,10 @@ impl SubSteps for SeveralGpus {
         self.call(|gpu| gpu.apply_dpd_thermostat(thermostat, noise))
     }
 
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        self.first().check_dpd_thermostat(thermostat)
+    }
+
     fn has_contacts(&self) -> bool {
         self.first().has_contacts()
     }

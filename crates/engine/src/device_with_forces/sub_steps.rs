@@ -46,6 +46,10 @@ impl SubSteps for DeviceWithForces {
         self.device.apply_dpd_thermostat(thermostat, noise)
     }
 
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        self.device.check_dpd_thermostat(thermostat)
+    }
+
     fn has_contacts(&self) -> bool {
         self.device.has_contacts()
     }

@@ -218,6 +218,10 @@ impl SubSteps for RankedDevice {
         })
     }
 
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        self.engine.check_dpd_thermostat(thermostat)
+    }
+
     fn has_contacts(&self) -> bool {
         self.engine.has_contacts()
     }

@@ -10,10 +10,11 @@
 mod compatibility;
 mod record;
 
-pub use record::RECORD;
+pub use crate::exchange_folder::{ExchangeFolder, RECORD};
 
 use crate::atomic_file::AppendFile;
 use crate::device;
+use crate::run_folder::{newest_checkpoint, refuse_written, written_now};
 use crate::side_by_side::{AfterFailure, SideBySide, on_all};
 use crate::{CHECKPOINT, Existing, Extent, INPUT, Outcome, Overrides, Simulation};
 use compatibility::{check, check_boxes, exchanging_steps};
@@ -292,8 +293,10 @@ fn resumed(
         if before.is_ok_and(|before| before != *input.source.text) {
             return Err(another());
         }
+        // Another program that goes on with the exchange has checkpoints that must not be replaced.
+        refuse_written(&replica)?;
         record.restore(&replica)?;
-        let simulation = Simulation::resume(&replica, overrides)?;
+        let simulation = Simulation::resume_from(&replica, newest_checkpoint(&replica)?, overrides)?;
         if simulation.most_steps() == overrides.most_steps { Ok(simulation) } else { Err(another()) }
     };
     open_all(inputs, overrides, one)
@@ -323,6 +326,10 @@ fn open_all(
 /// from other runs, which are not replaced.
 fn create(folder: &Path, simulations: &mut [Simulation], record: &Record, is_new: bool) -> Result<()> {
     let replicas: Vec<PathBuf> = record.folders.iter().map(|name| folder.join(name)).collect();
+    // It was not there when the simulations were opened.
+    if is_new && folder.join(RECORD).exists() {
+        return Err(written_now(folder));
+    }
     if let Some(taken) = replicas.iter().find(|replica| is_new && replica.join(INPUT).exists()) {
         return Err(Error::file(taken, "this folder holds a run without exchange")
             .hint("remove it, or choose another folder with --output DIR"));
@@ -335,4 +342,20 @@ fn create(folder: &Path, simulations: &mut [Simulation], record: &Record, is_new
         let _ = std::fs::remove_file(replica.join(CHECKPOINT));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The record of an exchange that began while this one opened its simulations.
+    #[test]
+    fn exchanges_that_begin_together_are_told_apart() {
+        let home = tempfile::tempdir().unwrap();
+        let record = Record::new(vec!["a".into(), "b".into()], 10);
+        create(home.path(), &mut [], &record, true).unwrap();
+        let refused = create(home.path(), &mut [], &record, true).unwrap_err();
+        assert!(refused.message().contains("another run is writing"), "{refused}");
+        create(home.path(), &mut [], &record, false).unwrap();
+    }
 }

@@ -5,14 +5,13 @@
 //! holds: whatever happens, there is a set of all replicas.
 
 use crate::atomic_file::{AppendFile, replace_file};
+use crate::exchange_folder::RECORD;
 use crate::run_files::CHECKPOINT;
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the record in the folder of the replicas.
-pub const RECORD: &str = "exchange.json";
 /// Name of the table of exchanges.
 const TABLE: &str = "exchange.csv";
 

@@ -180,6 +180,7 @@ impl Simulation {
         self.facts
             .check_stage(stage, &simbox, (&tables.topology, &tables.species, self.backend.state()?))
             .map_err(|e| at(e.context(format!("stage '{}'", stage.name))))?;
+        self.check_thermostat(stage).map_err(at)?;
         if let (Some(run), Some(stage)) = (&self.run, self.stages.get_mut(self.clock.stage)) {
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
             *steps = run.stage_step;

@@ -23,6 +23,7 @@ use crate::report::Warning;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::run_handle::RunHandle;
 use crate::thermo::term_names;
+use crate::warnings::ExternalWork;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     AtomStorage, Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem,
@@ -56,6 +57,8 @@ pub struct SimulationBuilder {
     strictness: Strictness,
     /// Warnings about the system, which hold for all stages.
     warnings: Vec<Warning>,
+    /// Work of fields and walls that change with time, where there are such.
+    work_in_time: ExternalWork,
 }
 
 impl Simulation {
@@ -83,6 +86,7 @@ impl SimulationBuilder {
             interactions: Vec::new(),
             strictness: Strictness::default(),
             warnings: Vec::new(),
+            work_in_time: ExternalWork::InTime,
         }
     }
 
@@ -295,7 +299,11 @@ impl SimulationBuilder {
         let unit = unit_name(simulation.units, Dimension::TEMPERATURE);
         simulation.notes.extend(change.map(|change| change.describe(&unit)));
         // The folder is opened last, because rows after the checkpoint are cut off then.
-        let folder = RunFolder::resume(folder, header.thermo_bytes)?;
+        let mut folder = RunFolder::resume(folder, header.thermo_bytes)?;
+        if !simulation.is_finished() {
+            let device = simulation.device();
+            folder.log(&format!("going on after step {} on {device}", header.clock.step))?;
+        }
         simulation.output.open(folder, Some(header.clock.step));
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
             let simbox = run.first_box(simulation.backend.simbox())?;
@@ -313,7 +321,10 @@ impl SimulationBuilder {
         check_system(&system, &forces, &settings)?;
         check_force_matrix(&settings, &stages)?;
         check_masses(&system)?;
-        let facts = SystemFacts::new(&system, &forces)?;
+        let mut facts = SystemFacts::new(&system, &forces)?;
+        if facts.scales.work == ExternalWork::InTime {
+            facts.scales.work = self.work_in_time;
+        }
         for stage in &stages {
             let parts = (&system.topology, &system.species[..], &system.state);
             let fits = facts.check_stage(stage, &system.simbox, parts);
@@ -371,6 +382,7 @@ impl SimulationBuilder {
         };
         custom_forces.into_iter().try_for_each(|force| simulation.add_boxed_force(force))?;
         simulation.check_conditions()?;
+        simulation.stages.iter().try_for_each(|stage| simulation.check_thermostat(stage))?;
         Ok(simulation)
     }
 }

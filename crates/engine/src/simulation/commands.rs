@@ -125,6 +125,8 @@ impl Simulation {
                 run.changes.push(change);
                 let unit = unit_name(self.units, Dimension::TEMPERATURE);
                 self.output.note(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
+                // A run that is killed before its next checkpoint would go on at the temperature before.
+                self.save(Some(&*run), progress)?;
                 Ok(course)
             }
         }

@@ -5,13 +5,14 @@ use crate::body_energies::{self, BodyMasses};
 use crate::custom_force::EnergyColumn;
 use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::equipartition::degrees_of_atoms;
+use crate::fluctuations;
 use crate::heat_current::{self, HeatCurrent, Obstacle};
 use crate::heat_flux;
 use crate::interaction::Interaction;
 use crate::minimize::ConstraintProjection;
 use crate::plausibility::Scales;
 use crate::ramp::Springs;
-use crate::stage::{check_constraints, check_stage};
+use crate::stage::{check_constraints, check_contacts, check_stage};
 use crate::thermo::{BEFORE_ENERGIES, Quantity, Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
@@ -151,7 +152,10 @@ impl SystemFacts {
     ) -> Result<()> {
         self.springs.check(stage)?;
         check_stage(stage, simbox)?;
+        check_contacts(stage, self.scales.has_contacts())?;
         heat_flux::check(stage, simbox, topology)?;
+        let mut kinds = stage.measures.iter().map(|measure| measure.value.kind);
+        kinds.try_for_each(|kind| fluctuations::check_pressure(kind, simbox))?;
         heat_current::check(stage, self.conduction.as_ref().err().copied(), &self.springs)?;
         stage.check_long_range(self.reciprocal == ReciprocalSum::Present)?;
         check_constraints(stage, topology)?;

@@ -197,8 +197,7 @@ impl Simulation {
         self.measures =
             Measures::begin(stage, self.clock.stage, &system_info, &tables.groups, sums, threads)?;
         let timestep = stage_timestep(stage);
-        self.measures.heat =
-            DrivenHeat::begin(stage, self.clock.stage, timestep, self.units, &*self.backend)?;
+        self.measures.heat = DrivenHeat::begin(stage, self.clock.stage, timestep, self.units)?;
         Ok(())
     }
 

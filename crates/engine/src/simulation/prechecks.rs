@@ -4,7 +4,8 @@ use super::Simulation;
 use crate::degrees_of_freedom::degrees_of_freedom;
 use crate::progress::Progress;
 use crate::report::Warning;
-use crate::stage::check_until;
+use crate::stage::{check_motion, check_until};
+use crate::thermostat::from_input;
 use jostle_core::{AtomStorage, Error, Result, SubSteps};
 use jostle_io::input::model::{Action, StageInput, Strictness};
 
@@ -25,11 +26,37 @@ impl Simulation {
         Ok(())
     }
 
-    /// Warns about implausible time steps and barostats of the stages to come.
+    /// Refuses a stage whose thermostat the device cannot apply.
+    pub(super) fn check_thermostat(&self, stage: &StageInput) -> Result<()> {
+        let Action::Dynamics { timestep, ref thermostat, .. } = stage.action else { return Ok(()) };
+        let thermostat = from_input(thermostat.as_ref(), self.units.boltzmann(), 1, timestep, 0);
+        let fits = thermostat
+            .pair_noise()
+            .map_or(Ok(()), |thermostat| self.backend.check_dpd_thermostat(thermostat));
+        fits.map_err(|e| e.context(format!("stage '{}'", stage.name)))
+    }
+
+    /// Refuses stages to come that could not begin as the atoms and the observers are now.
+    fn check_beginnings(&mut self) -> Result<()> {
+        let mut kinetic = self.backend.kinetic()?.energy();
+        let under_way = usize::from(self.run.is_some());
+        for stage in self.stages.iter().skip(self.clock.stage + under_way) {
+            let fits = check_motion(stage, kinetic).and_then(|()| self.check_observers(stage));
+            fits.map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            // Forces set atoms in motion; a minimisation leaves velocities as they were.
+            if let Action::Dynamics { .. } = stage.action {
+                kinetic = f64::INFINITY;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses stages to come that could not begin; warns about their implausible time steps and barostats.
     ///
     /// # Errors
-    /// If there are warnings under `strict`, or the device failed.
+    /// If a stage could not begin, there are warnings under `strict`, or the device failed.
     pub(super) fn check_stages(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        self.check_beginnings()?;
         let degrees = self.facts.degrees;
         // Initial velocities are drawn without regard to constraints.
         let freedom = degrees_of_freedom(degrees.free_atoms, degrees.momentum).max(1) as f64;

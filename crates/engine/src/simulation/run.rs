@@ -100,7 +100,7 @@ impl Simulation {
     }
 
     /// Refuses observers at steps at which long-range forces do not act.
-    fn check_observers(&self, stage: &StageInput) -> Result<()> {
+    pub(super) fn check_observers(&self, stage: &StageInput) -> Result<()> {
         let period = stage.long_range_every;
         let mut intervals = self.observers.iter().map(|observer| observer.every());
         match intervals.find(|every| !every.is_multiple_of(period)) {

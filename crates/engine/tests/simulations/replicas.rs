@@ -380,3 +380,27 @@ fn folders_of_others_are_left_alone() -> Result<()> {
     assert!(error(20).contains("at other steps"), "{}", error(20));
     Ok(())
 }
+
+/// A replica does not go on alone, and no second program goes on with an exchange that is under way.
+#[test]
+fn replicas_belong_to_their_exchange() {
+    let home = tempfile::tempdir().unwrap();
+    let open = || Replicas::open(home.path(), &fluids(), 10, &Overrides::default());
+    let stop = AtomicBool::new(false);
+    let mut first = open().unwrap();
+    let mut observe = |replicas: &Replicas| stop.store(replicas.exchanged_at() >= 40, Ordering::Relaxed);
+    assert_eq!(first.run(&mut observe, &stop).unwrap(), Outcome::Interrupted);
+    let replica = home.path().join("replica-1");
+    let alone = || Simulation::resume(&replica, &Overrides::default()).err().unwrap();
+    drop(first);
+    let refused = alone();
+    assert!(refused.message().contains("a replica of an exchange"), "{refused}");
+    assert!(refused.help().unwrap().contains("--exchange 10"), "{refused}");
+
+    let _second = open().unwrap();
+    let checkpoint = home.path().join("replica-0/latest.checkpoint");
+    std::fs::write(&checkpoint, "a later one").unwrap();
+    let refused = open().err().unwrap();
+    assert!(refused.message().contains("another run is writing"), "{refused}");
+    assert_eq!(std::fs::read_to_string(&checkpoint).unwrap(), "a later one");
+}

@@ -2,9 +2,12 @@
 
 use crate::fixtures::{Notes, argon};
 use jostle_core::{SimBox, Species, System, UnitSystem, Vec3, Vector};
-use jostle_engine::model::{Distribution, RegionInput, StageInput, ThermostatInput};
-use jostle_engine::{Mixture, Simulation, assign_velocities};
-use jostle_potentials::{PairKind, PairTerm, Truncation};
+use jostle_engine::model::{DeviceInput, Distribution, RegionInput, StageInput, ThermostatInput};
+use jostle_engine::{Mixture, Overrides, Simulation, SimulationBuilder, assign_velocities};
+use jostle_io::Input;
+use jostle_potentials::grains::Rolling;
+use jostle_potentials::{Grains, PairKind, PairTerm, Truncation};
+use std::path::Path;
 
 fn fluid() -> (System, PairTerm) {
     let system = argon(32, 0.6, 2.0, 2);
@@ -135,4 +138,82 @@ fn one_atom_in_an_open_box() {
     assert!([2.0, 3.0, -2.0].iter().zip(r).all(|(a, b)| (a - b).abs() < 1e-12), "{r:?}");
     let thermo = simulation.thermo().unwrap();
     assert_eq!((thermo.pressure, simulation.reports()[0].degrees_of_freedom), (None, 3));
+}
+
+/// Whatever stops a later stage from beginning is known before the first step.
+#[test]
+fn later_stages_are_refused_before_the_first_step() {
+    let first = StageInput::dynamics("first", 50, 0.004);
+    let later = |stage: StageInput, forces: fn(SimulationBuilder) -> SimulationBuilder| {
+        let (system, term) = fluid();
+        let builder =
+            forces(Simulation::builder(UnitSystem::Lj, system).force(term).device(DeviceInput::Cpu));
+        let error = builder.stage(first.clone()).stage(stage).build().map(|_| ()).unwrap_err();
+        assert!(error.message().starts_with("stage 'later': "), "{error}");
+        error.message().to_string()
+    };
+    let held = StageInput::dynamics("later", 50, 0.004);
+    let dpd = held.clone().thermostat(ThermostatInput::dpd(1.0, 2.0, 1.9));
+    assert!(later(dpd, |builder| builder).contains("friction and noise reach as far as 1.9"));
+    let grains = |builder: SimulationBuilder| {
+        builder.grains(Grains {
+            stiffness: 100.0,
+            normal_damping: 1.0,
+            tangential_damping: 0.0,
+            friction: 0.0,
+            tangential_stiffness: 0.0,
+            rolling: Rolling::default(),
+            radius: vec![0.3],
+        })
+    };
+    let warm = held.clone().thermostat(ThermostatInput::langevin(1.0, 1.0));
+    assert!(later(warm, grains).contains("grains have no temperature"));
+
+    // A minimisation leaves atoms at rest; dynamics would have set them in motion.
+    let (mut system, term) = fluid();
+    system.state.velocity.fill(Vec3::ZERO);
+    let minimize = StageInput::minimize("first", 50, 1e-9, 0.004);
+    let scaled = held.thermostat(ThermostatInput::bussi(1.0, 0.1));
+    let run = |first: StageInput| {
+        let builder = Simulation::builder(UnitSystem::Lj, system.clone()).force(term.clone());
+        let mut simulation = builder.stage(first).stage(scaled.clone()).build().unwrap();
+        (simulation.run().map(|_| ()), simulation.step())
+    };
+    let (outcome, step) = run(minimize);
+    let error = outcome.unwrap_err();
+    assert!(error.message().contains("stage 'later'") && error.message().contains("at rest"), "{error}");
+    assert_eq!(step, 0);
+    assert!(run(first).0.is_ok());
+}
+
+/// A viscosity comes from the pressure, which a box with an open axis does not have.
+#[test]
+fn a_viscosity_needs_a_pressure() {
+    let text = r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 108
+density = 0.7
+temperature = 1
+periodic = [true, true, false]
+[species.A]
+mass = 1
+[[force]]
+kind = "lennard-jones"
+cutoff = 2
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+[[stage]]
+steps = 10
+timestep = 0.004
+[[stage]]
+name = "later"
+steps = 10
+timestep = 0.004
+measure = [{ kind = "viscosity", every = 5 }]
+"#;
+    let input = Input::parse(Path::new("slab.toml"), text).unwrap();
+    let error = Simulation::from_input(&input, &Overrides::default()).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("stage 'later', measure viscosity"), "{error}");
+    assert!(error.message().contains("no pressure") && error.place().is_some(), "{error}");
 }

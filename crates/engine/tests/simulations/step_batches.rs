@@ -109,6 +109,9 @@ impl SubSteps for BatchDevice {
     fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
         self.cpu.apply_dpd_thermostat(thermostat, noise)
     }
+    fn check_dpd_thermostat(&self, thermostat: &Dissipative) -> Result<()> {
+        self.cpu.check_dpd_thermostat(thermostat)
+    }
     fn has_contacts(&self) -> bool {
         self.cpu.has_contacts()
     }

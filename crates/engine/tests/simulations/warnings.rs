@@ -441,3 +441,54 @@ fn crystals_at_rest_stay_there() {
         }
     }
 }
+
+/// Work that is recorded is no error of the time step; where a part of it is not, the conserved quantity says nothing
+/// about the time step.
+#[test]
+fn work_that_is_not_recorded_is_no_drift() {
+    let text = |timestep: f64, motion: &str, work: &str| {
+        format!(
+            r#"
+units = "lj"
+[system]
+lattice = "sc"
+atoms = 216
+density = 0.7
+periodic = [true, true, false]
+temperature = 1
+[species.A]
+mass = 1
+[[force]]
+kind = "soft-sphere"
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+[[wall]]
+axis = "z"
+at = -0.1
+atoms = "above"
+reflection = "elastic"
+{motion}
+[[wall]]
+axis = "z"
+at = 6.9
+atoms = "below"
+reflection = "elastic"
+[[field]]
+energy = "0.2*z*sin(3*time)"
+{work}
+[[stage]]
+steps = 1000
+timestep = {timestep}
+thermo = {{ every = 10 }}
+[run]
+reproducible = true
+"#
+        )
+    };
+    let (still, recorded) = ("", "work = \"recorded\"");
+    let moving = "motion = { velocity = 0.6, to = 1 }";
+    let drifts = |text: String| kinds(&text).contains(&WarningKind::Drift);
+    assert!(!drifts(text(0.004, moving, recorded)), "the work of the wall is not recorded");
+    assert!(!drifts(text(0.004, still, recorded)));
+    assert!(!drifts(text(0.004, still, "")), "the work of the field is not recorded");
+    assert!(drifts(text(0.02, still, recorded)), "a long time step still gives a warning");
+}

@@ -290,9 +290,8 @@ pub(super) const CHARGE: &[Dimension] = &[Dimension::CHARGE];
 pub(super) const FORCE: &[Dimension] = &[Dimension::FORCE];
 pub(super) const VELOCITY: &[Dimension] = &[Dimension { length: 1, time: -1, ..Dimension::NUMBER }];
 pub(super) const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
-/// Force per charge.
-pub(super) const ELECTRIC: &[Dimension] =
-    &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
+/// Force per charge: voltage over length.
+pub(super) const ELECTRIC: &[Dimension] = &[Dimension { length: -1, ..Dimension::VOLTAGE }];
 /// Force per length.
 pub(super) const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
 pub(super) const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];

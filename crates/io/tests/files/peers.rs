@@ -471,3 +471,20 @@ fn comments_of_pdb_may_be_of_any_encoding() {
     let error = read.and_then(|mut reader| reader.next_frame().map(drop)).unwrap_err();
     assert_eq!(error.place().unwrap().line, Some(3), "{error}");
 }
+
+/// A file that ends between two atoms of a frame is truncated, not one of other atoms.
+#[test]
+fn a_part_of_a_frame_at_the_end_of_an_mmcif_is_named() {
+    let block = |model: u32| {
+        format!(
+            "data_{model}\nloop_\n_atom_site.id\n_atom_site.type_symbol\n_atom_site.label_atom_id\n\
+             _atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n1 C CA 1.0 2.0 3.0\n2 C CB 2.0 2.0 3.0\n"
+        )
+    };
+    let whole = block(1) + &block(2);
+    assert_eq!(read("a.cif", whole.as_bytes()).unwrap().1.len(), 2);
+    let part = whole.strip_suffix("2 C CB 2.0 2.0 3.0\n").unwrap();
+    let error = read("a.cif", part.as_bytes()).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("ends after 1 of the 2 atoms"), "{error}");
+    assert!(error.help().unwrap().contains("truncated"), "{error}");
+}

@@ -320,12 +320,17 @@ fn what_gromacs_has_not_is_refused() {
 }
 
 #[test]
-fn coordinates_are_read_back_to_a_millionth_of_a_nanometre() {
+fn coordinates_are_read_back_to_a_billionth_of_a_nanometre() {
     let water = <&WaterModel>::from_name("tip3p").unwrap().molecules().unwrap();
     let positions =
-        vec![Vector([0.1234567, -1.0, 2.5]), Vector([0.3, 0.4, 12.000001]), Vector([0.9, 0.8, 0.7])];
+        vec![Vector([0.1234567891, -1.0, 2.5]), Vector([0.3, 0.4, 12.000000001]), Vector([0.9, 0.8, 0.7])];
     let simbox = SimBox::new([0.0; 3], [3.0, 2.9, 2.8], [0.5, -0.25, 1.25], [true; 3]).unwrap();
     let text = gro::structure("water", &water.names, &positions, &simbox).unwrap();
+    // GROMACS' format: with n decimals columns of n + 5, the first point in the twenty-fifth column of the line.
+    let atom = text.lines().nth(2).unwrap();
+    let points: Vec<usize> = atom.match_indices('.').map(|(at, _)| at).collect();
+    let decimals = atom.len() - 1 - points[2];
+    assert_eq!(points, [24, 24 + decimals + 5, 24 + 2 * (decimals + 5)], "{atom}");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.gro");
     fs::write(&path, text).unwrap();
@@ -335,11 +340,22 @@ fn coordinates_are_read_back_to_a_millionth_of_a_nanometre() {
         ("atom 2 (HW1 of SOL 1)", simbox)
     );
     for (a, b) in read.positions.as_flattened().iter().zip(positions.as_flattened()) {
-        assert!((a - b).abs() < 0.51e-6, "{a} {b}");
+        assert!((a - b).abs() < 0.51e-9, "{a} {b}");
     }
     let mut long = water.names.clone();
     long.atoms[1].name = "HYDROGEN".into();
     assert!(gro::structure("x", &long, &positions, &simbox).unwrap_err().message().contains("HYDROGEN"));
     let far = [Vector([1e5, 0.0, 0.0]); 3];
     assert!(gro::structure("x", &Names::default(), &far, &simbox).is_err());
+}
+
+/// Columns of 13 with six decimals, which Jostle wrote before.
+#[test]
+fn columns_wider_than_their_decimals_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gro");
+    let atom = |x: f64, y: f64, z: f64| format!("    1SOL     OW    1{x:13.6}{y:13.6}{z:13.6}\n");
+    fs::write(&path, format!("x\n    1\n{}   3.0  3.0  3.0\n", atom(0.123456, -1.5, 12.000001))).unwrap();
+    let read = Coordinates::read(&path, UnitSystem::Nano).unwrap();
+    assert_eq!(read.positions, [Vector([0.123456, -1.5, 12.000001])]);
 }

@@ -6,11 +6,13 @@ use crate::biasing::{BiasForce, check_energies};
 use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::Checkpoint;
 use crate::custom_force::CustomForce;
+use crate::exchange_folder::ExchangeFolder;
 use crate::external_work::RecordedWork;
 use crate::input_text::{InputText, RunSettings, absolute};
 use crate::run_folder::newest_checkpoint;
 use crate::simulation::facts::{Columns, check_column};
 use crate::simulation::{Overrides, Simulation};
+use crate::warnings::ExternalWork;
 use jostle_core::{Algorithm, Backend, Error, Processor, Result, Settings, System};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
@@ -44,14 +46,15 @@ impl Simulation {
     /// the files are those of an uninterrupted run.
     ///
     /// # Errors
-    /// If the folder holds no run, its checkpoints are damaged, or its files are shorter than at the
-    /// checkpoint.
+    /// If the folder holds no run, or a replica of an exchange, its checkpoints are damaged, or its files are shorter than
+    /// at the checkpoint.
     pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
+        ExchangeFolder::refuse_replica(folder)?;
         Simulation::resume_from(folder, newest_checkpoint(folder)?, overrides)
     }
 
     /// The run of a folder from a checkpoint, with a note about it.
-    pub(in crate::simulation) fn resume_from(
+    pub(crate) fn resume_from(
         folder: &Path,
         (checkpoint, note): (Checkpoint, Option<String>),
         overrides: &Overrides,
@@ -142,6 +145,7 @@ impl SimulationBuilder {
             interactions: Vec::new(),
             strictness: input.run.strictness.max(overrides.strictness),
             warnings: Vec::new(),
+            work_in_time: ExternalWork::InTime,
         }
     }
 
@@ -175,6 +179,9 @@ impl SimulationBuilder {
 
     /// Adds the work of fields and walls that an input records.
     fn with_external_work(mut self, input: &Input) -> Self {
+        if RecordedWork::is_all(input, &self.forces) {
+            self.work_in_time = ExternalWork::Recorded;
+        }
         let works = RecordedWork::from_input(input, &self.forces, &self.system);
         self.custom_forces.extend(works.into_iter().map(|work| Box::new(work) as Box<dyn CustomForce>));
         self

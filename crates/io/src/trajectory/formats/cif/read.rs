@@ -12,6 +12,8 @@ use jostle_core::{Error, Names, Residue, Result, SimBox, UnitSystem, Vec3, Vecto
 use std::collections::VecDeque;
 use std::path::Path;
 
+/// Advice where a file ends too soon.
+const TRUNCATED: &str = "the file is truncated: still being written, or a run or a copy was cut short";
 /// Items of a loop, at most; that over atoms has some twenty.
 const MOST_ITEMS: usize = 10_000;
 
@@ -285,10 +287,17 @@ impl Source {
     }
 
     fn cut(&self, found: usize, count: usize) -> Error {
-        self.text
-            .here()
-            .error(format!("a row of atoms ends after {found} of {count} values"))
-            .hint("the file is truncated: still being written, or a run or a copy was cut short")
+        self.text.here().error(format!("a row of atoms ends after {found} of {count} values")).hint(TRUNCATED)
+    }
+
+    /// Refuses a frame at the end of the file that has a part of the atoms of those before it.
+    fn refuse_part(&self, found: usize) -> Result<()> {
+        let count = self.labels.species.len();
+        if self.frames == 0 || found == 0 || found >= count {
+            return Ok(());
+        }
+        let message = format!("the file ends after {found} of the {count} atoms of a frame");
+        Err(self.text.here().error(message).hint(TRUNCATED))
     }
 
     /// Position of an atom; its labels are taken in the first frame and compared in later ones.
@@ -346,7 +355,10 @@ impl FrameSource for Source {
                 continue;
             }
             match self.peek()?.cloned() {
-                None => break,
+                None => {
+                    self.refuse_part(positions.len())?;
+                    break;
+                }
                 Some(CifToken::Block) if !positions.is_empty() => break,
                 Some(word) => {
                     self.words.pop_front();
