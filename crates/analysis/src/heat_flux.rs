@@ -7,7 +7,7 @@
 //! neighbours where there are others.
 
 use crate::blocks::{BlockEstimate, Blocks};
-use crate::report::{Record, Results, Table, unit};
+use crate::report::{Record, Results, SiUnit, Table, unit};
 use crate::saved_state::SavedState;
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
@@ -47,7 +47,7 @@ pub struct HeatExchange<'a> {
 }
 
 /// Unit of thermal conductivities in SI units.
-pub(crate) const WATT_PER_METRE_KELVIN: &str = "W/(m K)";
+pub(crate) const WATT_PER_METRE_KELVIN: SiUnit = SiUnit { name: "W/(m K)", per_base: 1.0 };
 
 /// Averages over the exchanges of heat of a stage.
 #[derive(Debug, Clone)]
