@@ -377,6 +377,25 @@ fn a_liquid_has_no_lindemann_ratio() {
     }
 }
 
+/// A crystal that walks as a whole vibrates no more than one at rest.
+#[test]
+fn a_crystal_that_drifts_has_its_lindemann_ratio() {
+    let (places, mut noise, mut center) = (lattice(4), streams(65), Vec3::ZERO);
+    let (mut still, mut drifting) = (Vec::new(), Vec::new());
+    for _ in 0..200 {
+        let steps = normals(&mut noise);
+        center += 0.2 * steps[64];
+        still.push(stepped(&places, &steps[..64], 0.05));
+        drifting.push(still[still.len() - 1].iter().map(|r| *r + center).collect::<Vec<Vec3>>());
+    }
+    let [still, drifting] = [still, drifting].map(|all| frames("lindemann", &[], cube(4.0), &all));
+    for name in ["Lindemann ratio", "nearest-neighbour distance"] {
+        let [a, b] = [&still, &drifting].map(|results| results.get(name).unwrap().value);
+        assert!((a - b).abs() < 1e-9, "{name}: {a} {b}");
+    }
+    assert!(drifting.warnings.is_empty(), "{:?}", drifting.warnings);
+}
+
 /// Atoms do not move because the box breathes and they with it: the same walk in a box that changes and in one so large
 /// that nothing crosses it.
 #[test]
