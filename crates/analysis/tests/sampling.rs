@@ -231,6 +231,56 @@ fn atoms_that_walk_together_do_not_hide_the_error() {
     assert!(squares.iter().all(|square| (0.4..2.5).contains(square)), "{squares:?}");
 }
 
+/// Atoms that wander in the plane and are bounded across it, as between walls: the coefficient is that of the plane.
+#[test]
+fn diffusion_between_walls_is_that_of_the_plane() {
+    let mut stream = Stream::new(3, Purpose::Test, 0, 9);
+    let mut walk = |settings: &[&str]| {
+        msd_of(200, 1000, settings, |at| {
+            let step = |r: &Vec3| {
+                let [x, y, z] = [0, 1, 2].map(|k| r[k] + 0.2 * stream.normal());
+                Vector([x, y, z.rem_euclid(4.0).min((-z).rem_euclid(4.0))])
+            };
+            at.iter().map(step).collect()
+        })
+    };
+    for settings in [&["from=2", "to=20"][..], &["from=2", "to=20", "across=3"]] {
+        let results = walk(settings);
+        let value = results.get(COEFFICIENT).unwrap();
+        // Steps of 0.2 along each axis in 0.1: D = 0.2.
+        assert!((value.value - 0.2).abs() < 4.0 * value.error.unwrap(), "{value:?}");
+        assert!(value.error.unwrap() < 0.02, "{value:?}");
+        let told = results.warning(COEFFICIENT).map(|warning| warning.reason.as_str());
+        match settings.len() {
+            2 => assert!(told.unwrap().contains("along z displacements are bounded"), "{told:?}"),
+            _ => assert_eq!(told, None),
+        }
+        let axes = results.tables.iter().find(|table| table.name == "axes").unwrap();
+        let [x, z] = ["msd all x", "msd all z"].map(|name| *axes.column(name).unwrap().last().unwrap());
+        assert!(x > 5.0 * z, "{x} {z}");
+    }
+}
+
+/// Independent walkers have a centre that moves by chance alone; a crystal that walks as a whole is told.
+#[test]
+fn motion_in_common_is_told() {
+    for (together, told) in [(0.0, false), (0.2, true), (0.1, true)] {
+        let mut stream = Stream::new(4, Purpose::Test, 0, 9);
+        let results = msd_of(100, 2000, &["from=0.5", "to=5"], |at| {
+            let common = Vector::from_fn(|_| together * stream.normal());
+            at.iter().map(|r| *r + common + Vector::from_fn(|_| 0.2 * stream.normal())).collect()
+        });
+        let warning = results.warning(COEFFICIENT).map(|warning| warning.reason.clone());
+        assert_eq!(warning.is_some(), told, "{warning:?}");
+        let share = 100.0 * together * together / (together * together + 0.04);
+        let said = warning.map(|reason| reason.split(' ').next().unwrap().parse::<f64>().unwrap());
+        assert!(said.is_none_or(|said| (said - share).abs() < 0.5 * share), "{said:?} {share}");
+        let value = results.get(COEFFICIENT).unwrap();
+        let exact = 5.0 * (0.04 + together * together);
+        assert!((value.value - exact).abs() < 4.0 * value.error.unwrap(), "{value:?} {exact}");
+    }
+}
+
 /// Steps beyond half the box are taken for shorter ones.
 #[test]
 fn steps_too_long_for_nearest_images_are_told() {
