@@ -123,13 +123,23 @@ fn msd(frames: usize, settings: &[&str], next: impl FnMut(&[Vec3]) -> Vec<Vec3>)
     msd_of(200, frames, settings, next)
 }
 
-fn msd_of(n: usize, frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
-    let simbox = cube(6.0);
+fn msd_of(n: usize, frames: usize, settings: &[&str], next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
+    msd_in(cube(6.0), n, frames, settings, next)
+}
+
+fn msd_in(
+    simbox: SimBox,
+    n: usize,
+    frames: usize,
+    settings: &[&str],
+    mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>,
+) -> Results {
     let mut measure = measure("msd", settings, simbox, n);
     let (mut at, mut paths) = (vec![Vector([3.0; 3]); n], Paths::default());
     for frame in 0..frames {
         at = next(&at);
-        let wrapped: Vec<Vec3> = at.iter().map(|r| r.map(|x| x.rem_euclid(6.0))).collect();
+        let mut wrapped = at.clone();
+        wrapped.iter_mut().for_each(|r| simbox.wrap(r, &mut [0; 3]));
         let view = View {
             time: Some(0.1 * frame as f64),
             simbox: &simbox,
@@ -235,17 +245,26 @@ fn atoms_that_walk_together_do_not_hide_the_error() {
 #[test]
 fn diffusion_between_walls_is_that_of_the_plane() {
     let mut stream = Stream::new(3, Purpose::Test, 0, 9);
-    let mut walk = |settings: &[&str]| {
-        msd_of(200, 1000, settings, |at| {
+    let open = SimBox::new([0.0; 3], [6.0; 3], [0.0; 3], [true, true, false]).unwrap();
+    // In the wider slit displacements still grow, if less and less.
+    let mut walk = |simbox, width: f64, settings: &[&str]| {
+        msd_in(simbox, 200, 1000, settings, |at| {
             let step = |r: &Vec3| {
                 let [x, y, z] = [0, 1, 2].map(|k| r[k] + 0.2 * stream.normal());
-                Vector([x, y, z.rem_euclid(4.0).min((-z).rem_euclid(4.0))])
+                let folded = z.rem_euclid(2.0 * width);
+                Vector([x, y, folded.min(2.0 * width - folded)])
             };
             at.iter().map(step).collect()
         })
     };
-    for settings in [&["from=2", "to=20"][..], &["from=2", "to=20", "across=3"]] {
-        let results = walk(settings);
+    let plane = ["from=2", "to=20", "across=3"];
+    for (simbox, width, settings) in [
+        (cube(6.0), 2.0, &plane[..2]),
+        (cube(6.0), 2.0, &plane[..]),
+        (open, 6.0, &plane[..2]),
+        (open, 6.0, &plane[..]),
+    ] {
+        let results = walk(simbox, width, settings);
         let value = results.get(COEFFICIENT).unwrap();
         // Steps of 0.2 along each axis in 0.1: D = 0.2.
         assert!((value.value - 0.2).abs() < 4.0 * value.error.unwrap(), "{value:?}");
@@ -257,7 +276,7 @@ fn diffusion_between_walls_is_that_of_the_plane() {
         }
         let axes = results.tables.iter().find(|table| table.name == "axes").unwrap();
         let [x, z] = ["msd all x", "msd all z"].map(|name| *axes.column(name).unwrap().last().unwrap());
-        assert!(x > 5.0 * z, "{x} {z}");
+        assert!(x > 2.0 * z, "{x} {z}");
     }
 }
 
@@ -444,51 +463,4 @@ fn a_crystal_that_drifts_has_its_lindemann_ratio() {
         assert!((a - b).abs() < 1e-9, "{name}: {a} {b}");
     }
     assert!(drifting.warnings.is_empty(), "{:?}", drifting.warnings);
-}
-
-/// Atoms do not move because the box breathes and they with it: the same walk in a box that changes and in one so large
-/// that nothing crosses it.
-#[test]
-fn a_box_that_breathes_adds_no_displacement() {
-    let kind = kinds::find("msd").unwrap();
-    let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
-    let walk = |edge: &dyn Fn(usize) -> f64| {
-        let (n, simbox) = (50, cube(edge(0)));
-        let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
-        let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let mut measure = kind.measure(&system_info, &settings).unwrap();
-        let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);
-        let mut stream = Stream::new(5, Purpose::Test, 0, 0);
-        for frame in 0..400 {
-            let simbox = cube(edge(frame));
-            let stretch = edge(frame) / edge(frame.saturating_sub(1));
-            for (r, image) in at.iter_mut().zip(&mut images) {
-                *r = r.map(|x| x * stretch + 0.3 * stream.normal());
-                simbox.wrap(r, image);
-            }
-            let whole = at.iter().zip(&images).map(|(r, n)| *r + simbox.shift(*n));
-            let view = View {
-                time: Some(0.1 * frame as f64),
-                simbox: &simbox,
-                lattice: &simbox,
-                positions: &at,
-                unwrapped: &whole.collect::<Vec<Vec3>>(),
-                images: Some(&images),
-                molecules: None,
-                velocities: None,
-                whole: None,
-            };
-            measure.add(&view).unwrap();
-        }
-        assert!(edge(0) > 1e3 || images.as_flattened().iter().any(|n| n.abs() > 1));
-        measure.results().unwrap()
-    };
-    let (breathing, still) = (walk(&|frame| 5.0 + 0.3 * (0.7 * frame as f64).sin()), walk(&|_| 1e4));
-    let msd = |results: &Results| results.tables[0].column("msd all").unwrap().to_vec();
-    for (a, b) in msd(&breathing).iter().zip(msd(&still)) {
-        // Displacements are as long as the box is large when they end, 6 % more or less; few of them end at the longest
-        // lags. On paths shifted by whole edges those of one step would have the changes of several edges in them.
-        assert!((a - b).abs() <= 0.03 * b, "{a} {b}");
-    }
 }

@@ -309,7 +309,13 @@ impl Diffusion {
         };
         let by_axis = |m: &[f64]| [0, 1, 2].map(|k| self.column(m, along(self.counts.len(), what, k), lags));
         let powers = self.derive(what, &[longest; 3], |m| by_axis(m).map(|msd| power(&msd)).to_vec());
-        let bounded = |k: &usize| powers[*k].0 + 2.0 * powers[*k].1.unwrap_or(f64::INFINITY) < NO_LINE;
+        let common = self.common_motion(what, lags, longest, &line);
+        let open = self.system_info.simbox.periodic().map(|periodic| !periodic);
+        // Along an open axis something must hold the atoms. Motion in common is the walk of a single body, by chance.
+        let most = |k: usize| if open[k] && open.contains(&false) { 1.0 - BENT } else { NO_LINE };
+        let bounded = |k: &usize| {
+            common.is_none() && powers[*k].0 + 2.0 * powers[*k].1.unwrap_or(f64::INFINITY) < most(*k)
+        };
         let (bound, free): (Vec<usize>, Vec<usize>) = match self.across {
             Some(across) => (vec![], (0..3).filter(|k| *k != across).collect()),
             None => (0..3).partition(bounded),
@@ -326,7 +332,7 @@ impl Diffusion {
             (bent(power), LONGER),
             (self.leaps.judge(), leaps::REMEDY),
             (one_sided(&bound, &free), "across=... says of which plane it is"),
-            (self.common_motion(what, lags, longest, &line), TOGETHER),
+            (common, TOGETHER),
         ];
         let mut withheld = false;
         for (doubt, remedy) in doubts {
