@@ -312,10 +312,12 @@ impl Diffusion {
         let common = self.common_motion(what, lags, longest, &line);
         let open = self.system_info.simbox.periodic().map(|periodic| !periodic);
         // Along an open axis something must hold the atoms. Motion in common is the walk of a single body, by chance.
-        let most = |k: usize| if open[k] && open.contains(&false) { 1.0 - BENT } else { NO_LINE };
-        let bounded = |k: &usize| {
-            common.is_none() && powers[*k].0 + 2.0 * powers[*k].1.unwrap_or(f64::INFINITY) < most(*k)
+        let most = |k: usize| match open[k] && open.contains(&false) {
+            true => 1.0 - BENT,
+            false if common.is_none() => NO_LINE,
+            false => f64::NEG_INFINITY,
         };
+        let bounded = |k: &usize| powers[*k].0 + 2.0 * powers[*k].1.unwrap_or(f64::INFINITY) < most(*k);
         let (bound, free): (Vec<usize>, Vec<usize>) = match self.across {
             Some(across) => (vec![], (0..3).filter(|k| *k != across).collect()),
             None => (0..3).partition(bounded),
