@@ -9,6 +9,7 @@
 //! Integrals without a given end end where they have settled ([`GreenKubo::end`]): later gains cannot
 //! be told from their own noise. The noise of the whole integral, most of which is that of short times,
 //! would hide a slow tail: a third of the viscosity of a Lennard-Jones liquid near its triple point.
+//! Gains are compared with their noise, never with each other: those of the first times are the smallest.
 
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::warning::{Verdict, digits, judge};
@@ -16,6 +17,8 @@ use crate::warning::{Verdict, digits, judge};
 /// Multiples of the time at which an integral ends, up to which its gains must be within their noise: one or two of
 /// them may be small by chance.
 const LOOKED_AT: [f64; 6] = [1.25, 1.5, 1.75, 2.0, 3.0, 4.0];
+/// Multiples of their noise within which gains up to all later times must be: of so many one or two are large by chance.
+const LATER: f64 = 3.0;
 
 /// The integral of a correlation, which is among averages: its values at times from zero on are the
 /// first of them.
@@ -58,15 +61,30 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         (0..times.len()).map(step).collect()
     }
 
-    /// Gains of the integral from each time on, up to the multiples of it that are looked at: as many for each time.
-    fn gains(&self) -> Vec<BlockEstimate> {
-        let number = LOOKED_AT.len();
-        let times = self.times.iter().flat_map(|time| LOOKED_AT.map(|multiple| self.at(multiple * time)));
-        let later: Vec<usize> = times.collect();
-        self.blocks.derive(|m| {
+    /// Gains of the integral from each time up to the last from which others for four times as long follow: from each of
+    /// them up to its multiples that are looked at, and to times on from there that double, up to the last one.
+    fn gains(&self) -> Vec<Vec<BlockEstimate>> {
+        let last = self.times.last().copied().unwrap_or(0.0);
+        let longest = LOOKED_AT[LOOKED_AT.len() - 1];
+        let seen = self.times.partition_point(|t| longest * t <= last * (1.0 + 1e-9));
+        let later = |k: usize| {
+            let doubled = (1..).map(|power| longest * f64::from(power).exp2() * self.times[k]);
+            let far = doubled.take_while(|t| k > 0 && *t < last).chain([last]);
+            LOOKED_AT
+                .map(|multiple| multiple * self.times[k])
+                .into_iter()
+                .chain(far)
+                .map(|t| self.at(t))
+                .collect()
+        };
+        let later: Vec<Vec<usize>> = (0..seen).map(later).collect();
+        let gains = self.blocks.derive(|m| {
             let running = self.integrate(m);
-            later.iter().enumerate().map(|(k, later)| running[*later] - running[k / number]).collect()
-        })
+            let gains = later.iter().enumerate().flat_map(|(k, later)| later.iter().map(move |j| (k, *j)));
+            gains.map(|(k, j)| running[j] - running[k]).collect()
+        });
+        let mut gains = gains.into_iter();
+        later.iter().map(|later| gains.by_ref().take(later.len()).collect()).collect()
     }
 
     /// Number of the last time up to this one.
@@ -74,23 +92,25 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1)
     }
 
-    /// Number of the time at which the integral, given at all times, has settled: up to four times as long it gains no
-    /// more than the error of this gain. The error of the integral there has what a tail within this noise might add.
-    /// Where it nowhere settles, it is the time at which this error is least. That a correlation passes through zero
-    /// would not do: in molecules it swings about a long tail.
-    pub fn end(&self, running: &[BlockEstimate]) -> Option<(usize, f64)> {
-        let (gains, last) = (self.gains(), self.times.last()?);
-        let gains_of = |k: usize| &gains[k * LOOKED_AT.len()..][..LOOKED_AT.len()];
-        let longest = LOOKED_AT[LOOKED_AT.len() - 1];
-        let seen = 2..self.times.partition_point(|t| longest * t <= last * (1.0 + 1e-9));
-        let settled = |k: &usize| gains_of(*k).iter().all(|(gain, error)| gain.abs() <= error.unwrap_or(0.0));
-        let error = |k: usize| {
-            let sizes = gains_of(k).iter().map(|(gain, error)| gain.hypot(error.unwrap_or(0.0)));
-            sizes.fold(0.0, f64::max).hypot(running[k].1.unwrap_or(f64::INFINITY))
+    /// Number of the time at which the integral has settled, and what it may lack there: up to four times as long it gains
+    /// no more than the error of this gain, and up to no later time more than three times its error. The largest of the
+    /// former gains with its error is what a tail within this noise might add. Where the integral nowhere settles, it is
+    /// the time after which it is nearest to that. That a correlation passes through zero would not do: in molecules it
+    /// swings about a long tail.
+    pub fn end(&self) -> Option<(usize, f64)> {
+        let gains = self.gains();
+        let near = |k: usize| &gains[k][..LOOKED_AT.len()];
+        let in_noise = |(gain, error): &BlockEstimate| match *gain {
+            0.0 => 0.0,
+            gain => gain.abs() / error.unwrap_or(0.0),
         };
-        let end = seen.clone().find(settled);
-        let end = end.or_else(|| seen.min_by(|a, b| error(*a).total_cmp(&error(*b))))?;
-        Some((end, error(end)))
+        let largest = |gains: &[BlockEstimate]| gains.iter().map(in_noise).fold(0.0, f64::max);
+        let unsettled = |k: usize| largest(near(k)).max(largest(&gains[k]) / LATER);
+        let seen: Vec<(usize, f64)> = (2..gains.len()).map(|k| (k, unsettled(k))).collect();
+        let least = seen.iter().map(|(_, size)| *size).fold(f64::INFINITY, f64::min);
+        let (end, _) = seen.into_iter().find(|(_, size)| *size <= least.max(1.0))?;
+        let lacking = near(end).iter().map(|(gain, error)| gain.hypot(error.unwrap_or(0.0)));
+        Some((end, lacking.fold(0.0, f64::max)))
     }
 
     /// The integral up to a time over every other frame.

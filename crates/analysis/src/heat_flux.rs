@@ -7,7 +7,7 @@
 //! neighbours where there are others.
 
 use crate::blocks::{BlockEstimate, Blocks};
-use crate::report::{Record, Results, Table, unit};
+use crate::report::{Record, Results, SiUnit, Table, unit};
 use crate::saved_state::SavedState;
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
@@ -47,7 +47,7 @@ pub struct HeatExchange<'a> {
 }
 
 /// Unit of thermal conductivities in SI units.
-pub(crate) const WATT_PER_METRE_KELVIN: &str = "W/(m K)";
+pub(crate) const WATT_PER_METRE_KELVIN: SiUnit = SiUnit { name: "W/(m K)", per_base: 1.0 };
 
 /// Averages over the exchanges of heat of a stage.
 #[derive(Debug, Clone)]
@@ -122,7 +122,9 @@ impl HeatFlux {
         let derived = self.blocks.derive(|m| vec![m[n + 2] / gradient(m), gradient(m), m[n] - m[n + 1]]);
         let [conductivity, slope, difference] = [derived[0], derived[1], derived[2]];
         let mut results = Results { tables: vec![table], ..Results::default() };
-        if slope.0 > 2.0 * slope.1.unwrap_or(f64::INFINITY) {
+        if let Some((reason, remedy)) = self.obstacle(&means) {
+            results.warn("thermal conductivity", (Verdict::Withheld, reason), remedy);
+        } else if slope.0 > 2.0 * slope.1.unwrap_or(f64::INFINITY) {
             results.value("thermal conductivity", &unit_name(units, CONDUCTIVITY), conductivity);
             let dimension = (units, CONDUCTIVITY);
             results.value_in_si("thermal conductivity", WATT_PER_METRE_KELVIN, dimension, conductivity);
@@ -140,6 +142,30 @@ impl HeatFlux {
             frames: self.blocks.frames(),
             results,
         })
+    }
+
+    /// Cause for which no heat was carried, or nothing can be told of where it flows, and a remedy.
+    fn obstacle(&self, means: &[BlockEstimate]) -> Option<(String, &'static str)> {
+        const ELSEWHERE: &str = "frozen and driven atoms in other slabs, another axis, or fewer slabs";
+        let n = self.slabs;
+        let lies_still = |k: &usize| means[*k].0.is_nan();
+        let no_flux = means[n + 2].0 == 0.0;
+        if let Some(slab) = [0, n / 2].into_iter().find(lies_still) {
+            let which = if slab == 0 { "first" } else { "middle" };
+            let reason = format!(
+                "no atom of the {which} slab moves by itself (none is there, or all are frozen or driven), so that no heat is carried"
+            );
+            return Some((reason, ELSEWHERE));
+        }
+        if no_flux {
+            let reason = "no heat was carried: no atom of the first slab was faster than one of its species in the middle slab";
+            return Some((reason.into(), "slabs that both have moving atoms of one species"));
+        }
+        let slope_is_missing = means[n].0.is_nan() || means[n + 1].0.is_nan();
+        let slab = (0..n).find(lies_still).filter(|_| slope_is_missing)?;
+        let reason =
+            format!("no atom of slab {} of {n} moves by itself, so that it has no temperature", slab + 1);
+        Some((reason, ELSEWHERE))
     }
 
     /// Warnings about profiles that are not settled, differ between the halves of the box, or are too steep.
@@ -236,6 +262,26 @@ mod tests {
         assert!(reasons(&settling).contains("first half of the stage"), "{}", reasons(&settling));
         let uneven = |_, slab: usize| 1.0 + if slab < 8 { 0.02 } else { 0.03 } * height(slab);
         assert!(reasons(&uneven).contains("differ by"), "{}", reasons(&uneven));
+    }
+
+    /// Slabs whose atoms are all frozen or driven have no temperature and carry no heat.
+    #[test]
+    fn slabs_without_moving_atoms_are_named() {
+        let reason = |still: &[usize], heat: f64| {
+            let mut flux = HeatFlux::new(8).unwrap();
+            for _ in 0..100 {
+                let mut temperatures = roof(8);
+                still.iter().for_each(|slab| temperatures[*slab] = f64::NAN);
+                flux.add(&HeatExchange { heat, ..exchange(&temperatures) });
+            }
+            let results = flux.record(UnitSystem::Lj, 2).unwrap().results;
+            assert!(results.get("thermal conductivity").is_none());
+            results.warnings[0].reason.clone()
+        };
+        assert!(reason(&[0], 0.0).contains("no atom of the first slab moves by itself"));
+        assert!(reason(&[3, 4], 0.0).contains("no atom of the middle slab moves by itself"));
+        assert!(reason(&[], 0.0).contains("no heat was carried"));
+        assert!(reason(&[2], 1.0).contains("no atom of slab 3 of 8"));
     }
 
     /// Slow waves of heat, 750 frames of which about 80 count as one: they change the gradient of the halves by more than

@@ -43,6 +43,14 @@ pub struct Value {
     pub error: Option<f64>,
 }
 
+/// Unit of the SI that results are given in, too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SiUnit {
+    pub name: &'static str,
+    /// Number of these in one of what base units make: a thousand mPa s in one Pa s.
+    pub per_base: f64,
+}
+
 /// Results of a measure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Results {
@@ -105,17 +113,17 @@ impl Results {
         self.values.push(Value { name: name.to_string(), unit: unit.to_string(), value, error });
     }
 
-    /// Adds a value in SI units, too, called `unit`, where the units of a system have a scale.
+    /// Adds a value in SI units, too, where the units of a system have a scale.
     pub(crate) fn value_in_si(
         &mut self,
         name: &str,
-        unit: &str,
+        unit: SiUnit,
         (units, dimension): (UnitSystem, Dimension),
         (value, error): BlockEstimate,
     ) {
         if let Some(scale) = units.from_si(dimension) {
-            let estimate = (value / scale, error.map(|error| error / scale));
-            self.value(&format!("{name} in SI units"), unit, estimate);
+            let si = |number: f64| number / scale * unit.per_base;
+            self.value(&format!("{name} in SI units"), unit.name, (si(value), error.map(si)));
         }
     }
 

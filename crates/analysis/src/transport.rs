@@ -1,11 +1,11 @@
 //! Transport coefficients by Green and Kubo from fluxes of the system as a whole: stress, electric current,
 //! heat current.
 
-use crate::blocks::{BlockEstimate, Blocks};
+use crate::blocks::Blocks;
 use crate::correlate::{FrameSpacing, MultiTau};
 use crate::green_kubo::GreenKubo;
 use crate::measure::Measure;
-use crate::report::{Results, Table, unit};
+use crate::report::{Results, SiUnit, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting, TEMPERATURE};
 use crate::view::{View, Whole, without_velocities};
@@ -20,7 +20,7 @@ pub(crate) const END: Setting = Setting {
     name: "to",
     dimension: Dimension::TIME,
     default: None,
-    about: "where the integral ends [default: where it has settled: later gains are within their noise]",
+    about: "where the integral ends [default: where it has settled: later gains are within their noise; their truncation error is in the error]",
 };
 
 /// Up to this lag every frame is an origin of time.
@@ -39,8 +39,8 @@ pub(crate) struct Coefficient<T> {
     pub product: fn(&T, &T) -> f64,
     /// Factor of the integral, given the units, the volume and the thermal energy.
     pub scale: fn(UnitSystem, f64, f64) -> f64,
-    /// Name of its unit in SI units, where that is a result, too.
-    pub si: Option<&'static str>,
+    /// Its unit of the SI.
+    pub si: SiUnit,
     /// Hint where fluxes are too few or too far apart.
     pub more: &'static str,
 }
@@ -154,7 +154,8 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         let time = unit(units, 0, 1);
         let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
         let running = kubo.running();
-        let (end, error) = self.end(&kubo, &running)?;
+        let (end, truncation) = self.end(&kubo)?;
+        let error = running[end].1.map(|error| error.hypot(truncation.unwrap_or(0.0)));
         let name = unit_name(units, what.dimension);
         let mut table = Table::new(&what.name.replace(' ', "-"), "t", unit(units, 0, 1), times.clone());
         let mut results = Results::default();
@@ -164,10 +165,11 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
             table.with_errors(&format!("running {}", what.name), &name, &running);
             results.value(what.name, &name, (running[end].0, error));
             results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
-            results.temperature(units, self.blocks.means()[width + 1]);
-            if let Some(si) = what.si {
-                results.value_in_si(what.name, si, (units, what.dimension), (running[end].0, error));
+            if let Some(truncation) = truncation {
+                results.value("truncation error", &name, (truncation, Some(0.0)));
             }
+            results.temperature(units, self.blocks.means()[width + 1]);
+            results.value_in_si(what.name, what.si, (units, what.dimension), (running[end].0, error));
         }
         table.with_errors("correlation", &unit_name(units, what.of_correlation), &kubo.correlation());
         let unsettled = kubo.convergence(end).filter(|_| !withheld);
@@ -182,21 +184,13 @@ impl<T: Serialize + DeserializeOwned> Transport<T> {
         Ok(results)
     }
 
-    /// Number of the time at which the integral ends, and its error there.
-    fn end<S: Fn(&[f64]) -> f64>(
-        &self,
-        kubo: &GreenKubo<S>,
-        running: &[BlockEstimate],
-    ) -> Result<(usize, Option<f64>)> {
+    /// Number of the time at which the integral ends, and what it may lack there where that was not given.
+    fn end<S: Fn(&[f64]) -> f64>(&self, kubo: &GreenKubo<S>) -> Result<(usize, Option<f64>)> {
         let times = kubo.times;
-        let end = if self.settings.get(END.name).is_some() {
+        if self.settings.get(END.name).is_some() {
             let to = self.settings.positive(END.name, 1.0)?;
-            times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1)
-        } else if let Some((end, error)) = kubo.end(running) {
-            return Ok((end, error.is_finite().then_some(error)));
-        } else {
-            times.len() - 1
-        };
-        Ok((end, running[end].1))
+            return Ok((times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1), None));
+        }
+        Ok(kubo.end().map_or((times.len() - 1, None), |(end, truncation)| (end, Some(truncation))))
     }
 }

@@ -123,13 +123,23 @@ fn msd(frames: usize, settings: &[&str], next: impl FnMut(&[Vec3]) -> Vec<Vec3>)
     msd_of(200, frames, settings, next)
 }
 
-fn msd_of(n: usize, frames: usize, settings: &[&str], mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
-    let simbox = cube(6.0);
+fn msd_of(n: usize, frames: usize, settings: &[&str], next: impl FnMut(&[Vec3]) -> Vec<Vec3>) -> Results {
+    msd_in(cube(6.0), n, frames, settings, next)
+}
+
+fn msd_in(
+    simbox: SimBox,
+    n: usize,
+    frames: usize,
+    settings: &[&str],
+    mut next: impl FnMut(&[Vec3]) -> Vec<Vec3>,
+) -> Results {
     let mut measure = measure("msd", settings, simbox, n);
     let (mut at, mut paths) = (vec![Vector([3.0; 3]); n], Paths::default());
     for frame in 0..frames {
         at = next(&at);
-        let wrapped: Vec<Vec3> = at.iter().map(|r| r.map(|x| x.rem_euclid(6.0))).collect();
+        let mut wrapped = at.clone();
+        wrapped.iter_mut().for_each(|r| simbox.wrap(r, &mut [0; 3]));
         let view = View {
             time: Some(0.1 * frame as f64),
             simbox: &simbox,
@@ -229,6 +239,65 @@ fn atoms_that_walk_together_do_not_hide_the_error() {
     }
     println!("{squares:?}");
     assert!(squares.iter().all(|square| (0.4..2.5).contains(square)), "{squares:?}");
+}
+
+/// Atoms that wander in the plane and are bounded across it, as between walls: the coefficient is that of the plane.
+#[test]
+fn diffusion_between_walls_is_that_of_the_plane() {
+    let mut stream = Stream::new(3, Purpose::Test, 0, 9);
+    let open = SimBox::new([0.0; 3], [6.0; 3], [0.0; 3], [true, true, false]).unwrap();
+    // In the wider slit displacements still grow, if less and less.
+    let mut walk = |simbox, width: f64, settings: &[&str]| {
+        msd_in(simbox, 200, 1000, settings, |at| {
+            let step = |r: &Vec3| {
+                let [x, y, z] = [0, 1, 2].map(|k| r[k] + 0.2 * stream.normal());
+                let folded = z.rem_euclid(2.0 * width);
+                Vector([x, y, folded.min(2.0 * width - folded)])
+            };
+            at.iter().map(step).collect()
+        })
+    };
+    let plane = ["from=2", "to=20", "across=3"];
+    for (simbox, width, settings) in [
+        (cube(6.0), 2.0, &plane[..2]),
+        (cube(6.0), 2.0, &plane[..]),
+        (open, 6.0, &plane[..2]),
+        (open, 6.0, &plane[..]),
+    ] {
+        let results = walk(simbox, width, settings);
+        let value = results.get(COEFFICIENT).unwrap();
+        // Steps of 0.2 along each axis in 0.1: D = 0.2.
+        assert!((value.value - 0.2).abs() < 4.0 * value.error.unwrap(), "{value:?}");
+        assert!(value.error.unwrap() < 0.02, "{value:?}");
+        let told = results.warning(COEFFICIENT).map(|warning| warning.reason.as_str());
+        match settings.len() {
+            2 => assert!(told.unwrap().contains("along z displacements are bounded"), "{told:?}"),
+            _ => assert_eq!(told, None),
+        }
+        let axes = results.tables.iter().find(|table| table.name == "axes").unwrap();
+        let [x, z] = ["msd all x", "msd all z"].map(|name| *axes.column(name).unwrap().last().unwrap());
+        assert!(x > 2.0 * z, "{x} {z}");
+    }
+}
+
+/// Independent walkers have a centre that moves by chance alone; a crystal that walks as a whole is told.
+#[test]
+fn motion_in_common_is_told() {
+    for (together, told) in [(0.0, false), (0.2, true), (0.1, true)] {
+        let mut stream = Stream::new(4, Purpose::Test, 0, 9);
+        let results = msd_of(100, 2000, &["from=0.5", "to=5"], |at| {
+            let common = Vector::from_fn(|_| together * stream.normal());
+            at.iter().map(|r| *r + common + Vector::from_fn(|_| 0.2 * stream.normal())).collect()
+        });
+        let warning = results.warning(COEFFICIENT).map(|warning| warning.reason.clone());
+        assert_eq!(warning.is_some(), told, "{warning:?}");
+        let share = 100.0 * together * together / (together * together + 0.04);
+        let said = warning.map(|reason| reason.split(' ').next().unwrap().parse::<f64>().unwrap());
+        assert!(said.is_none_or(|said| (said - share).abs() < 0.5 * share), "{said:?} {share}");
+        let value = results.get(COEFFICIENT).unwrap();
+        let exact = 5.0 * (0.04 + together * together);
+        assert!((value.value - exact).abs() < 4.0 * value.error.unwrap(), "{value:?} {exact}");
+    }
 }
 
 /// Steps beyond half the box are taken for shorter ones.
@@ -377,49 +446,21 @@ fn a_liquid_has_no_lindemann_ratio() {
     }
 }
 
-/// Atoms do not move because the box breathes and they with it: the same walk in a box that changes and in one so large
-/// that nothing crosses it.
+/// A crystal that walks as a whole vibrates no more than one at rest.
 #[test]
-fn a_box_that_breathes_adds_no_displacement() {
-    let kind = kinds::find("msd").unwrap();
-    let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
-    let walk = |edge: &dyn Fn(usize) -> f64| {
-        let (n, simbox) = (50, cube(edge(0)));
-        let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
-        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity, unmoved: 0 };
-        let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let mut measure = kind.measure(&system_info, &settings).unwrap();
-        let (mut at, mut images) = (vec![Vector([2.5; 3]); n], vec![[0; 3]; n]);
-        let mut stream = Stream::new(5, Purpose::Test, 0, 0);
-        for frame in 0..400 {
-            let simbox = cube(edge(frame));
-            let stretch = edge(frame) / edge(frame.saturating_sub(1));
-            for (r, image) in at.iter_mut().zip(&mut images) {
-                *r = r.map(|x| x * stretch + 0.3 * stream.normal());
-                simbox.wrap(r, image);
-            }
-            let whole = at.iter().zip(&images).map(|(r, n)| *r + simbox.shift(*n));
-            let view = View {
-                time: Some(0.1 * frame as f64),
-                simbox: &simbox,
-                lattice: &simbox,
-                positions: &at,
-                unwrapped: &whole.collect::<Vec<Vec3>>(),
-                images: Some(&images),
-                molecules: None,
-                velocities: None,
-                whole: None,
-            };
-            measure.add(&view).unwrap();
-        }
-        assert!(edge(0) > 1e3 || images.as_flattened().iter().any(|n| n.abs() > 1));
-        measure.results().unwrap()
-    };
-    let (breathing, still) = (walk(&|frame| 5.0 + 0.3 * (0.7 * frame as f64).sin()), walk(&|_| 1e4));
-    let msd = |results: &Results| results.tables[0].column("msd all").unwrap().to_vec();
-    for (a, b) in msd(&breathing).iter().zip(msd(&still)) {
-        // Displacements are as long as the box is large when they end, 6 % more or less; few of them end at the longest
-        // lags. On paths shifted by whole edges those of one step would have the changes of several edges in them.
-        assert!((a - b).abs() <= 0.03 * b, "{a} {b}");
+fn a_crystal_that_drifts_has_its_lindemann_ratio() {
+    let (places, mut noise, mut center) = (lattice(4), streams(65), Vec3::ZERO);
+    let (mut still, mut drifting) = (Vec::new(), Vec::new());
+    for _ in 0..200 {
+        let steps = normals(&mut noise);
+        center += 0.2 * steps[64];
+        still.push(stepped(&places, &steps[..64], 0.05));
+        drifting.push(still[still.len() - 1].iter().map(|r| *r + center).collect::<Vec<Vec3>>());
     }
+    let [still, drifting] = [still, drifting].map(|all| frames("lindemann", &[], cube(4.0), &all));
+    for name in ["Lindemann ratio", "nearest-neighbour distance"] {
+        let [a, b] = [&still, &drifting].map(|results| results.get(name).unwrap().value);
+        assert!((a - b).abs() < 1e-9, "{name}: {a} {b}");
+    }
+    assert!(drifting.warnings.is_empty(), "{:?}", drifting.warnings);
 }

@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 23;
+const VERSION: u32 = 24;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Level of zstd: positions hardly compress, so that slower levels gain next to nothing.

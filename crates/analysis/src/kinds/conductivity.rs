@@ -1,6 +1,7 @@
 //! Electrical conductivity by Green and Kubo, from the autocorrelation of the electric current.
 
 use super::{Frames, Kind, Observable};
+use crate::report::SiUnit;
 use crate::transport::{ByCurrent, Coefficient, mean_product};
 use crate::view::{Polarity, SystemInfo, Whole};
 use jostle_core::{Dimension, Error, Result, Vec3};
@@ -28,7 +29,7 @@ static COEFFICIENT: Coefficient<Vec3> = Coefficient {
     of_correlation: Dimension { charge: 2, length: 2, time: -2, ..Dimension::NUMBER },
     product: mean_product,
     scale: |_, volume, thermal_energy| 1.0 / (volume * thermal_energy),
-    si: Some("S/m"),
+    si: SiUnit { name: "S/m", per_base: 1.0 },
     more: "look more often: measure = [{ kind = \"conductivity\", every = 5 }]",
 };
 

@@ -4,7 +4,8 @@
 //! share steps, so that only blocks of frames as long as the lag tell how their mean scatters: up to an eighth of the
 //! run there are enough of them, at the longest lags two or none. Atoms are the other independent samples, at all lags
 //! alike, and the spread over parts of them ([`AtomParts`]) is the error of a random walk. Blocks see what atoms do
-//! together, which their spread does not: a crystal or a molecule that drifts as a whole.
+//! together, which their spread does not: a crystal or a molecule that drifts as a whole. The displacement of the centre
+//! of N independent atoms has 1/N of their mean square; what is more than that is a motion in common, and is told.
 
 use super::{Frames, Kind, Measure, Observable};
 use crate::blocks::{BlockEstimate, Blocks, larger};
@@ -17,14 +18,14 @@ use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
-use crate::warning::Verdict;
+use crate::warning::{DOUBTFUL, Verdict};
 use jostle_core::quantity::unit_name;
-use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
     name: "msd",
-    about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter; in a box that changes, without the motion that all atoms share with it",
+    about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter; in a box that changes, without the motion that all atoms share with it; where walls or an open axis bound displacements along an axis, the coefficient is that of the others; with a warning where atoms move as a whole, as a crystal does by langevin",
     observable: Observable::Positions,
     frames: Frames::AlongPath,
     settings: &[
@@ -39,6 +40,12 @@ pub(super) const KIND: Kind = Kind {
             dimension: Dimension::TIME,
             default: None,
             about: "where the fit ends [default: 50% of the longest lag]",
+        },
+        Setting {
+            name: "across",
+            dimension: Dimension::NUMBER,
+            default: None,
+            about: "1: diffusion in the plane across x, 2: y, 3: z [default: along all axes on which displacements are not bounded]",
         },
         Setting {
             name: "viscosity",
@@ -67,19 +74,26 @@ const BENT: f64 = 0.1;
 const NO_LINE: f64 = 0.5;
 const LONGER: &str = "take a longer run, or fit where displacements grow with time: from=..., to=...";
 
+/// Share of common motion, in parts of that of independent atoms, that chance hardly makes.
+const CHANCE: f64 = 4.0;
+const TOGETHER: &str = "a thermostat that conserves momentum, such as bussi or dpd; of a single molecule the coefficient is right";
+const AXES: [&str; 3] = ["x", "y", "z"];
+
 struct Diffusion {
     system_info: SystemInfo,
     settings: MeasureSettings,
     clock: FrameSpacing,
     leaps: Leaps,
     past: MultiTau<Vec<Vec3>>,
-    /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
-    /// power of all.
+    /// For each lag: the mean square displacement of all atoms, of each species, and the fourth power of all; the parts of
+    /// the former along each axis; the square displacement of the centre.
     blocks: Blocks,
     parts: AtomParts,
     /// Sums of these numbers by parts of the atoms.
     over_atoms: PartAverages,
     counts: Vec<f64>,
+    /// The axis that is left out.
+    across: Option<usize>,
     frames: u64,
     /// Sum of the first edges of the boxes of all frames.
     edges: f64,
@@ -88,6 +102,8 @@ struct Diffusion {
 impl Diffusion {
     fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let past = MultiTau::new(LAGS);
+        let given = settings.get("across").map(|_| settings.count("across", 3, 1..=3)).transpose()?;
+        let across = given.map(|axis| axis - 1);
         let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
         let [from, to] = ["from", "to"].map(|name| settings.get(name));
         if to.is_some_and(|to| to <= from.unwrap_or(0.0)) {
@@ -109,7 +125,7 @@ impl Diffusion {
         let what =
             format!("the positions of {atoms} atoms in the {KEPT} frames that others are compared with");
         limits::memory(bytes, &what, "choose a part of the atoms")?;
-        let width = past.width() * (counts.len() + 2);
+        let width = past.width() * quantities(counts.len());
         let (blocks, over_atoms) = (Blocks::new(width), PartAverages::new(width));
         let parts = AtomParts::new(&system_info.species, &system_info.counts());
         let (clock, leaps, frames, edges) = (FrameSpacing::default(), Leaps::default(), 0, 0.0);
@@ -123,6 +139,7 @@ impl Diffusion {
             parts,
             over_atoms,
             counts,
+            across,
             frames,
             edges,
         })
@@ -147,19 +164,30 @@ impl Measure for Diffusion {
         self.leaps.add(frame, &now);
         let (blocks, over_atoms, parts) = (&mut self.blocks, &mut self.over_atoms, &self.parts);
         let species = self.counts.len();
-        let width = species + 2;
+        let (width, atoms) = (quantities(species), self.counts.iter().sum::<f64>());
         self.past.add(now, |lag, then, now| {
-            let squares =
-                then.iter().zip(now).map(|(a, b)| frame.lattice.comoving_shift(*b - *a).norm_squared());
-            let sums = parts.sum(squares.map(|d2| [d2, d2 * d2]));
-            for (cell, ([square, fourth], atoms)) in sums.into_iter().zip(parts.counts()).enumerate() {
-                let (part, species) = (cell / species, cell % species);
-                let (all, own, last) = (lag * width, lag * width + 1 + species, (lag + 1) * width - 1);
-                for (quantity, sum) in [(all, square), (own, square), (last, fourth)] {
-                    blocks.add_weighted(quantity, sum, *atoms);
-                    over_atoms.add(part, quantity, sum, *atoms);
+            let numbers = then.iter().zip(now).map(|(a, b)| {
+                let moved = frame.lattice.comoving_shift(*b - *a);
+                let [x, y, z] = [moved[0], moved[1], moved[2]];
+                let square = moved.norm_squared();
+                [square, square * square, x * x, y * y, z * z, x, y, z]
+            });
+            let mut center = Vec3::ZERO;
+            for (cell, (sums, atoms)) in parts.sum(numbers).into_iter().zip(parts.counts()).enumerate() {
+                let (part, own) = (cell / species, cell % species + 1);
+                let [square, fourth, x, y, z, moved @ ..] = sums;
+                let mut add = |quantity: usize, sum: f64| {
+                    blocks.add_weighted(lag * width + quantity, sum, *atoms);
+                    over_atoms.add(part, lag * width + quantity, sum, *atoms);
+                };
+                for what in [0, own] {
+                    add(what, square);
+                    [x, y, z].into_iter().enumerate().for_each(|(k, sum)| add(along(species, what, k), sum));
                 }
+                add(species + 1, fourth);
+                center += Vector(moved);
             }
+            blocks.add((lag + 1) * width - 1, (center / atoms).norm_squared());
         });
         Ok(())
     }
@@ -186,6 +214,7 @@ impl Measure for Diffusion {
         let spans: Vec<u64> = lags.iter().map(|k| self.past.lag(*k)).collect();
         let mut results = Results::default();
         let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
+        let mut axes = Table::new("axes", "t", unit(units, 0, 1), times.clone());
         let mut kinds = vec![("all".to_string(), 0)];
         if self.counts.len() > 1 {
             kinds.extend(self.system_info.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
@@ -193,6 +222,11 @@ impl Measure for Diffusion {
         for (name, what) in kinds.into_iter().filter(|(_, w)| *w == 0 || self.counts[w - 1] > 0.0) {
             let msd = self.derive(what, &spans, |m| self.column(m, what, &lags));
             table.with_errors(&format!("msd {name}"), &unit(units, 2, 0), &msd);
+            for (k, axis) in AXES.into_iter().enumerate() {
+                let quantity = along(self.counts.len(), what, k);
+                let msd = self.derive(what, &spans, |m| self.column(m, quantity, &lags));
+                axes.with_errors(&format!("msd {name} {axis}"), &unit(units, 2, 0), &msd);
+            }
             self.add_coefficient(&name, what, &lags, (&times, &fit), &mut results);
         }
         let gauss = self.derive(0, &spans, |m| {
@@ -206,7 +240,7 @@ impl Measure for Diffusion {
             results.value("fit from", &time, (times[first], Some(0.0)));
             results.value("fit to", &time, (times[last], Some(0.0)));
         }
-        results.tables = vec![table];
+        results.tables = vec![table, axes];
         Ok(results)
     }
 }
@@ -247,7 +281,7 @@ impl Diffusion {
 
     /// Mean number `what` at each lag.
     fn column(&self, means: &[f64], what: usize, lags: &[usize]) -> Vec<f64> {
-        let width = self.counts.len() + 2;
+        let width = quantities(self.counts.len());
         lags.iter().map(|k| means[k * width + what]).collect()
     }
 
@@ -268,15 +302,40 @@ impl Diffusion {
             return;
         }
         let longest = fit.last().map_or(0, |k| self.past.lag(lags[*k]));
+        let line = |msd: &[f64]| fit.iter().map(|k| (times[*k], msd[*k])).collect::<Vec<(f64, f64)>>();
+        let power = |msd: &[f64]| {
+            let points = line(msd).into_iter().filter(|(t, _)| *t > 0.0);
+            slope(&points.map(|(t, msd)| (t.ln(), msd.ln())).collect::<Vec<_>>())
+        };
+        let by_axis = |m: &[f64]| [0, 1, 2].map(|k| self.column(m, along(self.counts.len(), what, k), lags));
+        let powers = self.derive(what, &[longest; 3], |m| by_axis(m).map(|msd| power(&msd)).to_vec());
+        let common = self.common_motion(what, lags, longest, &line);
+        let open = self.system_info.simbox.periodic().map(|periodic| !periodic);
+        // Along an open axis something must hold the atoms. Motion in common is the walk of a single body, by chance.
+        let most = |k: usize| match open[k] && open.contains(&false) {
+            true => 1.0 - BENT,
+            false if common.is_none() => NO_LINE,
+            false => f64::NEG_INFINITY,
+        };
+        let bounded = |k: &usize| powers[*k].0 + 2.0 * powers[*k].1.unwrap_or(f64::INFINITY) < most(*k);
+        let (bound, free): (Vec<usize>, Vec<usize>) = match self.across {
+            Some(across) => (vec![], (0..3).filter(|k| *k != across).collect()),
+            None => (0..3).partition(bounded),
+        };
+        // Where displacements are bounded along all axes, atoms are held by others.
+        let (bound, free) = if free.is_empty() { (free, bound) } else { (bound, free) };
         let found = self.derive(what, &[longest; 2], |m| {
-            let msd = self.column(m, what, lags);
-            let line: Vec<(f64, f64)> = fit.iter().map(|k| (times[*k], msd[*k])).collect();
-            let power: Vec<(f64, f64)> =
-                line.iter().filter(|(t, _)| *t > 0.0).map(|(t, msd)| (t.ln(), msd.ln())).collect();
-            vec![slope(&line) / 6.0, slope(&power)]
+            let axes = by_axis(m);
+            let msd: Vec<f64> = (0..lags.len()).map(|lag| free.iter().map(|k| axes[*k][lag]).sum()).collect();
+            vec![slope(&line(&msd)) / (2.0 * free.len() as f64), power(&msd)]
         });
         let [coefficient, power] = [found[0], found[1]];
-        let doubts = [(bent(power), LONGER), (self.leaps.judge(), leaps::REMEDY)];
+        let doubts = [
+            (bent(power), LONGER),
+            (self.leaps.judge(), leaps::REMEDY),
+            (one_sided(&bound, &free), "across=... says of which plane it is"),
+            (common, TOGETHER),
+        ];
         let mut withheld = false;
         for (doubt, remedy) in doubts {
             let Some(doubt) = doubt else { continue };
@@ -295,6 +354,57 @@ impl Diffusion {
             results.value(&format!("{about}, infinite box"), &diffusive, (d + shift, error));
         }
     }
+}
+
+impl Diffusion {
+    /// Doubt about displacements that are those of the centre of all atoms, beyond what independent atoms have.
+    fn common_motion(
+        &self,
+        what: usize,
+        lags: &[usize],
+        longest: u64,
+        line: &impl Fn(&[f64]) -> Vec<(f64, f64)>,
+    ) -> Option<(Verdict, String)> {
+        let atoms = self.counts.iter().sum::<f64>();
+        let center = quantities(self.counts.len()) - 1;
+        // Atoms that are parts of one motion do not tell its error.
+        let share = self.blocks.derive_spanning(&[longest], |m| {
+            let grows = |quantity| slope(&line(&self.column(m, quantity, lags)));
+            vec![(grows(center) - grows(0) / atoms) / grows(what)]
+        })[0];
+        let large = share.0 > DOUBTFUL + CHANCE / atoms && share.0 > 2.0 * share.1.unwrap_or(f64::INFINITY);
+        large.then(|| {
+            let reason = format!(
+                "{:.0} % of it is a motion of all measured atoms in common, as of a crystal that drifts, or that a \
+                 thermostat such as langevin moves as a whole",
+                100.0 * share.0.min(1.0)
+            );
+            (Verdict::Doubtful, reason)
+        })
+    }
+}
+
+/// The verdict on a coefficient where displacements are bounded along some axes.
+fn one_sided(bound: &[usize], free: &[usize]) -> Option<(Verdict, String)> {
+    let names = |axes: &[usize]| axes.iter().map(|k| AXES[*k]).collect::<Vec<_>>().join(" and ");
+    let reason = || {
+        format!(
+            "along {} displacements are bounded, as by walls or an open axis, so that it is that along {} alone",
+            names(bound),
+            names(free)
+        )
+    };
+    (!bound.is_empty()).then(|| (Verdict::Doubtful, reason()))
+}
+
+/// Number of quantities at each lag, for so many species.
+fn quantities(species: usize) -> usize {
+    species + 2 + 3 * (species + 1) + 1
+}
+
+/// Number of the part along an axis of mean square displacement `what`.
+fn along(species: usize, what: usize, axis: usize) -> usize {
+    species + 2 + 3 * what + axis
 }
 
 /// Refuses boxes for which the correction by the viscosity does not hold.

@@ -14,7 +14,7 @@ use jostle_core::{Dimension, Error, Result, SimBox, Vec3, Vector};
 
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
-    about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
+    about: "Lindemann's ratio: displacement from mean positions, relative to the centre of the atoms, over the nearest-neighbour distance",
     observable: Observable::Positions,
     frames: Frames::AlongPath,
     settings: &[Setting {
@@ -37,8 +37,8 @@ const GROWS: f64 = 1.1;
 struct Lindemann {
     system_info: SystemInfo,
     spacing: Option<f64>,
-    /// For each atom x, y, z on its unbroken path, as if the box kept its first shape, and the square of its distance from
-    /// the origin.
+    /// For each atom x, y, z from the centre of all atoms, on its unbroken path, as if the box kept its first shape, and the
+    /// square of this distance. A crystal may drift as a whole, as by a thermostat that does not conserve momentum.
     blocks: Blocks,
     /// The first box.
     simbox: Option<SimBox>,
@@ -47,9 +47,12 @@ struct Lindemann {
 impl Measure for Lindemann {
     fn add(&mut self, frame: &View) -> Result<()> {
         let simbox = self.simbox.get_or_insert(*frame.lattice);
-        let values: Vec<f64> = comoving(frame.lattice, frame.unwrapped)
+        let paths: Vec<Vec3> =
+            comoving(frame.lattice, frame.unwrapped).into_iter().map(|c| simbox.from_comoving(c)).collect();
+        let center = paths.iter().fold(Vec3::ZERO, |sum, r| sum + *r / paths.len() as f64);
+        let values: Vec<f64> = paths
             .into_iter()
-            .map(|c| simbox.from_comoving(c))
+            .map(|r| r - center)
             .flat_map(|r| [r[0], r[1], r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2]])
             .collect();
         self.blocks.add_frame(&values);

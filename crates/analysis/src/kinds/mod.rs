@@ -7,6 +7,7 @@ mod conductivity;
 mod density_profile;
 mod dielectric;
 mod diffusion;
+mod first_peak;
 mod gyration;
 mod heat_capacity;
 mod histograms;

@@ -1,6 +1,7 @@
 //! Radial distribution functions g(r) by species pair, running coordination numbers, and the
 //! structure factor that follows.
 
+use super::first_peak::{Binned, JOINED, Maximum};
 use super::histograms::Histograms;
 use super::shells::{BY_NUMBER, LARGER, Narrowest, Shells, without_density};
 use super::{Frames, Kind, Measure, Observable};
@@ -15,7 +16,7 @@ use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
     name: "rdf",
-    about: "radial distribution functions by species pair, coordination numbers, first peak, S(q) from g(r)",
+    about: "radial distribution functions by species pair, coordination numbers, the first peak that stands out from its noise, S(q) from g(r)",
     observable: Observable::Positions,
     frames: Frames::EachAlone,
     settings: &[
@@ -133,17 +134,19 @@ impl Measure for Radial {
                 .collect()
             });
             around.with_errors(&format!("n {name}"), "", &running);
-            let peak = self.blocks.derive(|m| {
-                let (r, g) = first_peak(&self.g(m, p), step);
-                vec![r, g]
-            });
-            if peak[1].0 == 0.0 {
+            let about = format!("first peak {name}");
+            if self.blocks.derive(|m| vec![self.g(m, p).iter().sum()])[0].0 == 0.0 {
                 let reason = format!("no pair is nearer than the cutoff, {}", digits(self.shells.cutoff));
-                results.warn(&format!("first peak {name}"), (Verdict::Withheld, reason), "a longer cutoff");
+                results.warn(&about, (Verdict::Withheld, reason), "a longer cutoff");
                 continue;
             }
-            results.value(&format!("first peak {name}"), &length, peak[0]);
-            results.value(&format!("height of first peak {name}"), "", peak[1]);
+            let Some([place, height]) = self.first_peak(p) else {
+                let reason = "no maximum of g(r) up to the cutoff stands out from its noise".to_string();
+                results.warn(&about, (Verdict::Withheld, reason), "more frames, or a longer cutoff");
+                continue;
+            };
+            results.value(&about, &length, place);
+            results.value(&format!("height of first peak {name}"), "", height);
         }
         if let Some(doubt) = self.narrowest.judge(self.shells.cutoff) {
             results.warn("g(r)", doubt, LARGER);
@@ -162,8 +165,46 @@ impl Measure for Radial {
 impl Radial {
     /// g(r) of one pair of species, given the means.
     fn g(&self, means: &[f64], pair: usize) -> Vec<f64> {
-        let bins = self.shells.bins;
-        (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shells.volume(k))).collect()
+        self.g_joined(means, pair, 1)
+    }
+
+    /// g(r) in bins of so many joined ones.
+    fn g_joined(&self, means: &[f64], pair: usize, joined: usize) -> Vec<f64> {
+        let found = &means[pair * self.shells.bins..][..self.shells.bins];
+        let found = found.chunks_exact(joined).map(|found| found.iter().sum::<f64>());
+        found.enumerate().map(|(k, found)| found / (self.pairs[pair].1 * self.volume(k, joined))).collect()
+    }
+
+    /// Volume of a bin of so many joined ones.
+    fn volume(&self, bin: usize, joined: usize) -> f64 {
+        (bin * joined..(bin + 1) * joined).map(|k| self.shells.volume(k)).sum()
+    }
+
+    /// Place and height of the first maximum of g(r) that is significant.
+    fn first_peak(&self, pair: usize) -> Option<[BlockEstimate; 2]> {
+        let volume = self.blocks.means().last()?.0;
+        let frames = self.blocks.frames() as f64;
+        let mut first: Option<Maximum> = None;
+        for joined in JOINED {
+            let g = self.blocks.derive(|m| self.g_joined(m, pair, joined));
+            let per_count = |k| volume / (frames * self.pairs[pair].1 * self.volume(k, joined));
+            let maximum = Binned::new(joined, &g, per_count).first_maximum();
+            first = match (first, maximum) {
+                (Some(first), Some(maximum))
+                    if !(maximum.is_before(&first) || maximum.is_smoother(&first)) =>
+                {
+                    Some(first)
+                }
+                (first, maximum) => maximum.or(first),
+            };
+        }
+        let (first, step) = (first?, self.shells.cutoff / self.shells.bins as f64);
+        let found = self.blocks.derive(|m| {
+            let [place, height] = first.place_and_height(&self.g_joined(m, pair, first.joined()));
+            vec![place * step, height]
+        });
+        let place = (found[0].0, found[0].1.map(|error| error.hypot(first.coarseness() * step)));
+        Some([place, found[1]])
     }
 
     /// Number of atoms that others are counted around, and the number of times that each pair counts.
@@ -207,18 +248,6 @@ fn unlevelled(g: &[BlockEstimate]) -> Option<f64> {
 
 fn frame_is_periodic(system_info: &SystemInfo) -> bool {
     system_info.simbox.periodic() == [true; 3]
-}
-
-/// The highest bin, between bins by the parabola through it and its neighbours.
-fn first_peak(g: &[f64], step: f64) -> (f64, f64) {
-    let top = (0..g.len()).fold(0, |top, k| if g[k] > g[top] { k } else { top });
-    let middle = |k: f64| (k + 0.5) * step;
-    let (Some(left), Some(right)) = (top.checked_sub(1).map(|k| g[k]), g.get(top + 1)) else {
-        return (middle(top as f64), g.get(top).copied().unwrap_or(f64::NAN));
-    };
-    let curvature = left - 2.0 * g[top] + right;
-    let off = if curvature < 0.0 { 0.5 * (left - right) / curvature } else { 0.0 };
-    (middle(top as f64 + off), g[top] - 0.25 * (left - right) * off)
 }
 
 /// Wave numbers at which functions that are cut at `cutoff` are independent.

@@ -30,6 +30,6 @@ static COEFFICIENT: Coefficient<Vec3> = Coefficient {
     of_correlation: Dimension { energy: 2, length: 2, time: -2, ..Dimension::NUMBER },
     product: mean_product,
     scale: |units, volume, thermal_energy| units.boltzmann() / (volume * thermal_energy.powi(2)),
-    si: Some(WATT_PER_METRE_KELVIN),
+    si: WATT_PER_METRE_KELVIN,
     more: "look more often: measure = [{ kind = \"thermal-conductivity\", every = 5 }]",
 };

@@ -149,6 +149,13 @@ impl Velocities {
         }
         if !withheld {
             results.value(COEFFICIENT, &per_time, running[end]);
+            let periodic = self.system_info.simbox.periodic();
+            if periodic.contains(&true) && periodic.contains(&false) {
+                let reason =
+                    "it is the mean over all axes, and along an open one walls or surfaces bound the motion";
+                let plane = "msd has the coefficient of the other axes";
+                results.warn(COEFFICIENT, (Verdict::Doubtful, reason.into()), plane);
+            }
         }
     }
 

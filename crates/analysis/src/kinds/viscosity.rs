@@ -1,7 +1,7 @@
 //! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
 
 use super::{Frames, Kind, Measure, Observable};
-use crate::report::Results;
+use crate::report::{Results, SiUnit};
 use crate::saved_state::SavedState;
 use crate::transport::{Coefficient, END, Transport};
 use crate::view::View;
@@ -26,7 +26,7 @@ static COEFFICIENT: Coefficient<SymTensor> = Coefficient {
     of_correlation: Dimension { energy: 2, length: -6, ..Dimension::NUMBER },
     product,
     scale: |_, volume, thermal_energy| volume / thermal_energy,
-    si: None,
+    si: SiUnit { name: "mPa s", per_base: 1e3 },
     more: "look more often: measure = [{ kind = \"viscosity\", every = 5 }], or thermo = { every = 5 } for rows of thermo.csv",
 };
 
