@@ -55,6 +55,8 @@ pub struct Launches<'a> {
     pub exchange: Option<&'a Exchange>,
     pub division: Option<Division>,
     pub motion: MotionDivision,
+    /// True where lists are built with what GPUs need to know of each other's atoms.
+    pub divides_lists: bool,
     pub needs: Needs,
     /// True where each GPU adds up the energies of its own atoms, and of what is not divided the first one.
     pub divides_sums: bool,
@@ -133,8 +135,7 @@ impl Launches<'_> {
 
     /// Division of atoms among the GPUs, each of which moves its own: what others need to know of them.
     fn division_of_motion(&self, slot: i32) -> Vec<Launch> {
-        let divided = self.motion == MotionDivision::Divided;
-        let Some(exchange) = self.exchange.filter(|_| divided) else { return Vec::new() };
+        let Some(exchange) = self.exchange.filter(|_| self.divides_lists) else { return Vec::new() };
         let first_atoms = self.constraints.map_or([0; 2], Constraints::first_atoms);
         let mut launches = exchange.divide(&self.data, first_atoms, slot);
         launches.extend(self.bonded.and_then(|bonded| bonded.mark(&self.data, slot)));

@@ -75,19 +75,34 @@ fn reference(input: &Input, path: &Path, atoms: &[u32], system: &System) -> Resu
     }
 }
 
+/// Moment of a run at which its variables are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VariablesAt {
+    /// Beginning of the run, where variables must be defined.
+    Beginning,
+    /// Checkpoint, which has what variables need of the beginning; it is restored later.
+    Checkpoint,
+}
+
 impl BiasForce {
     /// The biases of an input, in a system that was made from it and with these stages; `None` where it has neither
     /// variables nor biases.
     ///
     /// # Errors
     /// If a variable is not defined where the run begins, or a bias makes no sense; errors point into the input.
-    pub fn from_input(input: &Input, system: &System, stages: &[StageInput]) -> Result<Option<Self>> {
+    pub fn from_input(
+        input: &Input,
+        (system, moment): (&System, VariablesAt),
+        stages: &[StageInput],
+    ) -> Result<Option<Self>> {
         if input.variables.is_empty() && input.biases.is_empty() {
             return Ok(None);
         }
         let surroundings = Surroundings::new(system);
         let variables = variables_from_input(input, system, &surroundings)?;
-        check_start(input, system, &variables)?;
+        if moment == VariablesAt::Beginning {
+            check_start(input, system, &variables)?;
+        }
         let biases = input.biases.iter().map(|bias| named_bias(input, bias, &variables));
         let biases = biases.collect::<Result<Vec<_>>>()?;
         let steps = |stage: &StageInput| match stage.action {
@@ -153,7 +168,9 @@ impl BiasForce {
     /// As for [`BiasForce::from_input`].
     pub fn at_start(input: &Input, system: &System) -> Result<Option<Self>> {
         let stages: Vec<StageInput> = input.stages.iter().map(|stage| stage.value.clone()).collect();
-        let Some(mut force) = BiasForce::from_input(input, system, &stages)? else { return Ok(None) };
+        let Some(mut force) = BiasForce::from_input(input, (system, VariablesAt::Beginning), &stages)? else {
+            return Ok(None);
+        };
         let first = stages.iter().find_map(|stage| match stage.action {
             Action::Dynamics { timestep, .. } => Some((stage.name.clone(), timestep)),
             Action::Minimize { .. } => None,

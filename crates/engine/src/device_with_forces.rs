@@ -44,6 +44,8 @@ pub(crate) struct DeviceWithForces {
     added: AddedForces,
     /// Number of the step under way, and the time at its end.
     moment: (u64, f64),
+    /// Time that was last told.
+    time: StageTime,
     /// True where forces of the host have been evaluated at the positions of this step.
     evaluated: bool,
     fields: FieldsInTime,
@@ -72,6 +74,7 @@ impl DeviceWithForces {
             potential,
             added: AddedForces::default(),
             moment: (0, 0.0),
+            time: StageTime::default(),
             evaluated: false,
             fields,
             sites,
@@ -134,6 +137,11 @@ impl DeviceWithForces {
     /// Tells the forces that a step of dynamics is over.
     pub fn end_step(&mut self) -> Result<()> {
         self.end_bias_step()?;
+        self.end_step_of_host()
+    }
+
+    /// Tells the forces of the host, those that act or have been evaluated.
+    fn end_step_of_host(&mut self) -> Result<()> {
         let (simbox, (step, time), taken) = (self.device.simbox(), self.moment, self.taken);
         let potential = Some(&self.potential);
         let others = self.active.iter_mut().enumerate().filter(|(k, _)| TakenBiases::Force(*k) != taken);
@@ -154,6 +162,13 @@ impl DeviceWithForces {
     fn is_idle(&self) -> bool {
         let rests = |force: &dyn CustomForce| force.atoms() == AtomChoice::Ids(&[]) || !force.acts();
         self.potential_use() == PotentialUse::None && self.on_host().all(rests)
+    }
+
+    /// Returns true where forces of the host that do not act have columns, whose values follow from the atoms of a row.
+    pub fn watch_rows(&self) -> bool {
+        let watches =
+            |force: &dyn CustomForce| force.atoms() != AtomChoice::Ids(&[]) && !force.columns().is_empty();
+        self.is_idle() && self.on_host().any(watches)
     }
 
     /// Forces that are computed in the memory of the device.
@@ -218,6 +233,19 @@ impl DeviceWithForces {
             forces.move_to(&mut added.forces);
         }
         self.check_sites(added)
+    }
+
+    /// Evaluates the forces of the host and adds them to those of the device.
+    fn add_forces_of_host(&mut self, evaluate: Evaluate) -> Result<()> {
+        let mut added = std::mem::take(&mut self.added);
+        let evaluated = self.evaluate(evaluate, &mut added);
+        let is_needed = evaluate == Evaluate::ForcesAndEnergies || !added.ids.is_empty();
+        let result = match evaluated {
+            Ok(()) if is_needed => self.device.add_forces(&added),
+            evaluated => evaluated,
+        };
+        self.added = added;
+        result
     }
 
     /// Gathers the positions of all atoms, unless a single force acts on all of them, which gets them at first hand.
@@ -347,6 +375,7 @@ impl ForceEvaluation for DeviceWithForces {
     }
 
     fn set_time(&mut self, time: StageTime) -> Result<()> {
+        self.time = time;
         match self.fields {
             FieldsInTime::Constant => Ok(()),
             FieldsInTime::Changing => self.device.set_time(time),
@@ -370,18 +399,7 @@ impl ForceEvaluation for DeviceWithForces {
         let mut on_device: Vec<_> = self.active.iter_mut().filter_map(|a| a.force.on_device()).collect();
         self.device.add_device_forces(&mut on_device)?;
         self.evaluated = evaluate == Evaluate::ForcesAndEnergies || !self.is_idle();
-        if !self.evaluated {
-            return Ok(());
-        }
-        let mut added = std::mem::take(&mut self.added);
-        let evaluated = self.evaluate(evaluate, &mut added);
-        let is_needed = evaluate == Evaluate::ForcesAndEnergies || !added.ids.is_empty();
-        let result = match evaluated {
-            Ok(()) if is_needed => self.device.add_forces(&added),
-            evaluated => evaluated,
-        };
-        self.added = added;
-        result
+        if self.evaluated { self.add_forces_of_host(evaluate) } else { Ok(()) }
     }
 
     fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
@@ -445,7 +463,9 @@ impl DeviceReport for DeviceWithForces {
 impl Backend for DeviceWithForces {
     fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         let n_on_device = self.on_device().len();
-        if !self.is_idle() || (n_on_device > 0 && n_on_device < self.active.len()) {
+        let watch_rows = self.watch_rows();
+        let mixed = n_on_device > 0 && n_on_device < self.active.len();
+        if !self.is_idle() || mixed || (watch_rows && batch.sample_every > 0) {
             return Ok(None);
         }
         if n_on_device > 0 {
@@ -455,6 +475,13 @@ impl Backend for DeviceWithForces {
         let mut samples = self.device.run_steps(batch, thermostat)?;
         for sample in samples.iter_mut().flatten() {
             sample.energies.added.extend(std::iter::repeat_n(0.0, self.n_energies()));
+        }
+        if watch_rows && samples.is_some() && batch.evaluate == Evaluate::ForcesAndEnergies {
+            self.time.steps += batch.steps;
+            self.moment = (batch.first_step + batch.steps - 1, self.time.now());
+            self.evaluated = true;
+            self.add_forces_of_host(batch.evaluate)?;
+            self.end_step_of_host()?;
         }
         Ok(samples)
     }

@@ -9,7 +9,7 @@ use jostle_core::{Dimension, Molecules, RigidBody, SimBox, State, System, Topolo
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::external::{FormulaField, Positions};
-use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
+use jostle_potentials::{Absent, BondKind, Forces, PairKind, PairTerm, Parameter, Potential};
 use std::collections::{HashMap, HashSet};
 use std::f64::consts::PI;
 
@@ -19,8 +19,9 @@ const STEPS_PER_PERIOD: f64 = 5.0;
 /// K rotates by 0.1 at 6 fs.
 const LARGEST_TURN: f64 = 0.1;
 /// Largest displacement of a thermal atom in a step, over its diameter: with longer ones a Lennard-Jones
-/// fluid does not conserve its energy through collisions.
-const LARGEST_STRIDE: f64 = 0.02;
+/// fluid does not conserve its energy through collisions. Liquid argon at 94 K loses 0.2% of its kinetic energy in 20,000
+/// steps of this length, gains 1.4% in steps longer by a ninth, and explodes in steps longer by 40%.
+const LARGEST_STRIDE: f64 = 0.014;
 /// Fewest time steps in a collision of grains.
 const STEPS_PER_CONTACT: f64 = 10.0;
 /// Distance of neighbours, over their diameter, below which the density is implausible at any temperature.
@@ -99,6 +100,11 @@ fn works_from_outside(forces: &Forces) -> bool {
 }
 
 impl Scales {
+    /// Returns true where energies jump at a cut-off: they are not conserved, however short steps are.
+    pub fn energies_jump(&self) -> bool {
+        self.charges_jump || self.jump != 0.0
+    }
+
     /// Returns true where there are contacts of grains.
     pub fn has_contacts(&self) -> bool {
         self.contact.is_some()
@@ -395,6 +401,29 @@ fn fastest_body(
         FastestBody { species: name(body.atoms[0]), moment: constants.inertia.thermal_moment() }
     };
     system.topology.rigid_bodies.iter().map(of_body).min_by(|a, b| a.moment.total_cmp(&b.moment))
+}
+
+/// Warning about charges on which no force acts: [electrostatics] was forgotten, it seems. Formulas, tables, fields and
+/// walls may know of charges.
+pub(crate) fn idle_charges(system: &System, forces: &Forces) -> Option<Warning> {
+    let of_charges = |p: &Parameter| matches!(p.absent, Absent::FromCharges | Absent::FromIsospin);
+    let may_act = |term: &PairTerm| match &term.potential {
+        Potential::BuiltIn(kind) => kind.parameters().iter().any(of_charges),
+        Potential::Formula(_) | Potential::Table(_) => true,
+    };
+    let acted_on = forces.electrostatics.is_some()
+        || forces.vacuum.is_some()
+        || forces.have_fields_or_walls()
+        || forces.pairs.iter().any(may_act);
+    let charged = (0..system.state.len()).find(|index| system.charge(*index) != 0.0)?;
+    (!acted_on).then(|| {
+        let species = &system.species[usize::from(system.state.species[charged])].name;
+        let message = format!(
+            "atoms have charges (those of {species}, for one), and no force acts on them: \
+             add [electrostatics] with kind = \"pme\", or leave the charges out"
+        );
+        Warning { kind: WarningKind::IdleCharges, message }
+    })
 }
 
 impl ShortestConstraint {

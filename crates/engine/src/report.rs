@@ -145,6 +145,8 @@ pub enum WarningKind {
     Constraints,
     /// All atoms moved together, which the temperature counts as heat.
     CommonMotion,
+    /// Atoms have charges on which no force acts.
+    IdleCharges,
 }
 
 impl WarningKind {
@@ -156,6 +158,7 @@ impl WarningKind {
             | WarningKind::Barostat
             | WarningKind::Ensemble
             | WarningKind::NetCharge
+            | WarningKind::IdleCharges
             | WarningKind::Constraints => true,
             WarningKind::Drift
             | WarningKind::NotSettled

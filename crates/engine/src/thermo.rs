@@ -252,14 +252,15 @@ impl Reported {
         Reported { name, masses: masses.collect(), images, atoms, degrees_of_freedom }
     }
 
-    /// Present quantities of the group; `index_by_id` belongs to the state.
+    /// Present quantities of the group; `index_by_id` belongs to the state. A system whose centre of mass rests along some
+    /// axes lacks a degree of freedom for each, of which atoms have parts by their masses: `lost_per_mass`.
     pub fn measure(
         &self,
         units: UnitSystem,
         simbox: &SimBox,
         state: &State,
         index_by_id: &IdIndex,
-        atoms: AtomMotion,
+        (atoms, lost_per_mass): (AtomMotion, f64),
     ) -> GroupThermo {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, Vec3::ZERO);
         for ((id, image), [mass, moving]) in self.atoms.iter().zip(&self.images).zip(&self.masses) {
@@ -273,7 +274,8 @@ impl Reported {
         if let AtomMotion::AtRest = atoms {
             kinetic = 0.0;
         }
-        let thermal = 0.5 * self.degrees_of_freedom * units.boltzmann();
+        let lost = lost_per_mass * self.masses.iter().map(|[_, moving]| moving).sum::<f64>();
+        let thermal = 0.5 * (self.degrees_of_freedom - lost) * units.boltzmann();
         GroupThermo {
             temperature: (thermal > 0.0).then(|| kinetic / thermal),
             kinetic,

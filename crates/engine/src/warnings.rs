@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 /// Drift over a stage, relative to the kinetic energy, above which a warning is given if the drift is
 /// significant.
 const DRIFT: f64 = 5e-3;
-/// Size of a significant drift, in standard errors.
-const DRIFT_ERRORS: f64 = 3.0;
-/// Fewest rows of a significant drift.
-const DRIFT_ROWS: u64 = 10;
+/// Fewest rows of a significant drift, and its least size in standard errors: of few rows errors are rough.
+const CERTAIN: [(u64, f64); 2] = [(10, 3.0), (5, 10.0)];
 /// Drift above which a warning is given in any case.
 const LARGE_DRIFT: f64 = 0.1;
 /// Remedy of a drift.
@@ -200,7 +198,8 @@ fn is_rounding(drift: &EnergyDrift, averages: &[Average]) -> bool {
 /// Warning about a drift of the conserved quantity, from so many rows.
 pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64, remedy: &str) -> Option<Warning> {
     let (part, slope) = (drift.of_kinetic.abs(), drift.per_time);
-    let certain = rows >= DRIFT_ROWS && slope.slope.abs() > DRIFT_ERRORS * slope.error;
+    let certain =
+        CERTAIN.iter().any(|(least, errors)| rows >= *least && slope.slope.abs() > errors * slope.error);
     (part > LARGE_DRIFT || part > DRIFT && certain).then(|| {
         let percent = 100.0 * drift.of_kinetic;
         let message =

@@ -122,7 +122,7 @@ pub use formula::Formula;
 pub use grains::Grains;
 pub use lattice_sum::LatticeSum;
 pub use mixing::Mixing;
-pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Preset};
+pub use pair::{Absent, PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Preset};
 pub use potential::Potential;
 pub use resolve::{PairChoice, PairTermBuilder};
 pub use screening::Screening;

@@ -99,9 +99,12 @@ impl Biases {
         BiasVariable { number, name: variables.name(number).to_string(), period: variables.period(number) }
     }
 
-    /// Axes along which biases change the total momentum of the atoms.
+    /// Axes along which biases change the total momentum of the atoms: those that act in the stage under way, or all
+    /// before the first one.
     pub fn axes_of_places(&self) -> [bool; 3] {
-        let variables = self.all.iter().flat_map(|named| named.bias.variables());
+        let begun = self.course.timestep.is_some();
+        let acting = self.all.iter().filter(|named| !begun || self.acts(named));
+        let variables = acting.flat_map(|named| named.bias.variables());
         let axes = variables.map(|variable| self.variables.axes_of_places(variable.number));
         axes.fold([false; 3], either)
     }

@@ -33,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
             name: "from",
             dimension: Dimension::TIME,
             default: None,
-            about: "where the fit begins [default: 10% of the longest lag]",
+            about: "where the fit begins [default: 20% of its end]",
         },
         Setting {
             name: "to",
@@ -251,7 +251,9 @@ impl Diffusion {
         let longest = times.last().copied().unwrap_or(0.0);
         let [from, to] = ["from", "to"].map(|name| self.settings.get(name));
         let chosen = from.or(to).is_some();
-        let (from, to) = (from.unwrap_or(0.1 * longest), to.unwrap_or(0.5 * longest));
+        let late = from.is_some_and(|from| from > 0.4 * longest);
+        let to = to.unwrap_or(if late { longest } else { 0.5 * longest });
+        let from = from.unwrap_or(0.2 * to);
         let within = from * (1.0 - 1e-9)..=to * (1.0 + 1e-9);
         let fit: Vec<usize> = (0..times.len()).filter(|k| within.contains(&times[*k])).collect();
         match fit.len() {

@@ -10,6 +10,7 @@ mod extract;
 mod failures;
 mod far_right;
 mod file_columns;
+mod gpus;
 mod hostile;
 mod imd;
 mod ipi;

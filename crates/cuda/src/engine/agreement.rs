@@ -79,14 +79,27 @@ impl Cuda {
         if alone && pays { MotionDivision::Divided } else { MotionDivision::Alike }
     }
 
+    /// True where lists are built with what GPUs need to know of each other's atoms.
+    pub(super) fn divides_lists(&self) -> bool {
+        self.motion() == MotionDivision::Divided || self.always_divides_lists()
+    }
+
+    /// True where they are even if motion is not divided.
+    fn always_divides_lists(&self) -> bool {
+        matches!(self.plan.summation, Summation::Exact(_))
+            && self.plan.division() == Some(Division::Atoms)
+            && self.plan.exchange().is_some_and(Exchange::reaches_others)
+    }
+
     /// Takes over how motion is divided in a batch. What GPUs need to know of each other's atoms is found with a list: one
-    /// that was built without it is built again. One that knows more serves: a resumed run has the lists of one that was
-    /// not interrupted.
+    /// that was built without it is built again, except in reproducible runs, whose lists all have it: an atom is put into
+    /// the box where a list is built, which rounds its position. One that knows more serves: a resumed run has the lists
+    /// of one that was not interrupted.
     pub(super) fn divide_motion(&mut self) {
         let motion = self.motion();
         if self.recorded.motion.replace(motion) != Some(motion) && self.plan.exchange().is_some() {
             self.recorded.graphs = None;
-            if motion == MotionDivision::Divided {
+            if motion == MotionDivision::Divided && !self.always_divides_lists() {
                 self.control.slot[0].stale = 1;
             }
         }

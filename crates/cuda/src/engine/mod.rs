@@ -398,6 +398,7 @@ impl Cuda {
             exchange: self.plan.exchange(),
             division: self.plan.division(),
             motion: self.motion(),
+            divides_lists: self.divides_lists(),
             needs: self.needs(),
             divides_sums: self.divides_sums(),
             leads: self.plan.peers().is_none_or(Peers::leads),

@@ -18,6 +18,7 @@ use crate::interaction::Interaction;
 use crate::kernel_profile::Profiler;
 use crate::measure::Measures;
 use crate::observe::Observer;
+use crate::plausibility::idle_charges;
 use crate::ramp::Springs;
 use crate::report::Warning;
 use crate::run_folder::{RunFolder, newest_checkpoint};
@@ -340,6 +341,7 @@ impl SimulationBuilder {
         let tables = AtomTables::new(&system);
         let notes =
             notes_about_tables(&forces).chain(notes_about_restraints(&facts.springs, &stages)).collect();
+        let idle = self.source.as_ref().and_then(|_| idle_charges(&system, &forces));
         let (atoms, threads) = (system.state.len(), settings.threads);
         let sites = system.topology.virtual_sites.iter().map(|v| v.site).collect();
         let own = (FieldsInTime::of(&forces), term_names(&forces));
@@ -374,7 +376,7 @@ impl SimulationBuilder {
             reports: Vec::new(),
             results: Vec::new(),
             early_warnings: Vec::new(),
-            warnings_of_system: self.warnings,
+            warnings_of_system: self.warnings.into_iter().chain(idle).collect(),
             notes,
             saved_forces: Vec::new(),
             handle: RunHandle::default(),

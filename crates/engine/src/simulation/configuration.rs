@@ -139,7 +139,7 @@ impl Simulation {
         let degrees_of_freedom = match (&self.run, self.reports.last()) {
             (Some(run), _) => run.degrees_of_freedom,
             (None, Some(report)) => report.degrees_of_freedom,
-            (None, None) => self.facts.degrees.count(self.facts.degrees.momentum),
+            (None, None) => self.degrees().count(self.degrees().momentum),
         };
         let under_way = self.run.as_ref().zip(self.stages.get(self.clock.stage));
         let atoms =

@@ -2,10 +2,12 @@
 
 use super::Simulation;
 use crate::custom_force::{CustomForce, EnergyColumn};
-use crate::degrees_of_freedom::Momentum;
+use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::force_context::SavedForce;
+use crate::thermostat::momentum;
 use crate::warnings::ExternalWork;
 use jostle_core::{AtomStorage, Error, Result};
+use jostle_io::input::model::{Action, StageInput};
 
 impl Simulation {
     /// Adds a force that the host computes, see [`CustomForce`]; its energy and its columns become columns of
@@ -21,6 +23,22 @@ impl Simulation {
     /// Returns true where steps were made or the folder of the run is there: `thermo.csv` has its columns.
     pub fn has_begun(&self) -> bool {
         self.output.has_folder() || self.clock.step > 0
+    }
+
+    /// The degrees of freedom without restraints, under all forces that act in the stage under way.
+    pub(super) fn degrees(&self) -> DegreesOfFreedom {
+        self.backend.forces().fold(self.facts.degrees, |degrees, force| degrees.with(force.momentum()))
+    }
+
+    /// Behaviour of the total momentum in a stage.
+    pub(super) fn momentum_in(&self, stage: &StageInput) -> Momentum {
+        let degrees = self.degrees();
+        let held = self.facts.springs.hold_positions(stage);
+        let isolated = if held { degrees.held() } else { degrees };
+        match &stage.action {
+            Action::Dynamics { thermostat, .. } => momentum(thermostat.as_ref(), isolated.momentum),
+            Action::Minimize { .. } => isolated.momentum,
+        }
     }
 
     /// Names of the custom forces that a resumed run had and that have not been added again.
@@ -41,11 +59,8 @@ impl Simulation {
             None => {}
         }
         self.check_on_device(&mut *force)?;
-        if force.momentum() != Momentum::Conserved {
-            self.facts.degrees = self.facts.degrees.with(force.momentum());
-            if self.facts.scales.work == ExternalWork::Nothing {
-                self.facts.scales.work = ExternalWork::Done;
-            }
+        if force.momentum() != Momentum::Conserved && self.facts.scales.work == ExternalWork::Nothing {
+            self.facts.scales.work = ExternalWork::Done;
         }
         self.columns.add_force(&name, energy, self.units, force.columns())?;
         self.backend.add(force);

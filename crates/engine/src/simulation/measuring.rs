@@ -33,7 +33,7 @@ impl Simulation {
             self.thermo = Some(self.read_thermo(stage, run, sample)?);
         }
         if schedule.is_row_due(stage_step) {
-            self.report_groups(run.atoms(stage, None))?;
+            self.report_groups(stage, run.atoms(stage, None))?;
             self.write_row(stage, run, progress)?;
         }
         if let Some(trajectory) = stage.trajectory.filter(|_| schedule.is_frame_due(stage_step)) {
@@ -61,7 +61,7 @@ impl Simulation {
         }
         self.backend.compute_forces(Evaluate::ForcesAndEnergies)?;
         self.thermo = Some(self.read_thermo(stage, run, None)?);
-        self.report_groups(run.atoms(stage, None))?;
+        self.report_groups(stage, run.atoms(stage, None))?;
         self.write_row(stage, run, progress)
     }
 
@@ -86,14 +86,19 @@ impl Simulation {
     }
 
     /// Adds the quantities of groups, rigid bodies and interactions to the present ones.
-    fn report_groups(&mut self, atoms: AtomMotion) -> Result<()> {
+    fn report_groups(&mut self, stage: &StageInput, atoms: AtomMotion) -> Result<()> {
+        // A single atom keeps its motion.
+        let conserved = if self.backend.n_atoms() > 1 { self.momentum_in(stage).n_conserved() } else { 0 };
+        let lost_per_mass = conserved as f64 / self.facts.total_mass;
         let Some(thermo) = self.thermo.as_mut().filter(|_| self.columns.need_atoms()) else {
             return Ok(());
         };
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
         let index_by_id = state.index_by_id();
-        let one = |group: &Reported| group.measure(self.units, &simbox, state, &index_by_id, atoms);
+        let one = |group: &Reported| {
+            group.measure(self.units, &simbox, state, &index_by_id, (atoms, lost_per_mass))
+        };
         thermo.groups = self.columns.groups.iter().map(one).collect();
         let bodies = self.columns.bodies.as_ref();
         thermo.bodies = bodies.map(|bodies| bodies.measure(state, &index_by_id, atoms));

@@ -57,7 +57,7 @@ impl Simulation {
     /// If a stage could not begin, there are warnings under `strict`, or the device failed.
     pub(super) fn check_stages(&mut self, progress: &mut dyn Progress) -> Result<()> {
         self.check_beginnings()?;
-        let degrees = self.facts.degrees;
+        let degrees = self.degrees();
         // Initial velocities are drawn without regard to constraints.
         let freedom = degrees_of_freedom(degrees.free_atoms, degrees.momentum).max(1) as f64;
         let mut temperature = 2.0 * self.backend.kinetic()?.energy() / (self.units.boltzmann() * freedom);

@@ -126,7 +126,7 @@ impl Simulation {
         }
         let span = self.stage_span(stage);
         let place_of_biases = self.backend.begin_stage(&span)?;
-        let facts = &self.facts;
+        let (facts, degrees) = (&self.facts, self.degrees());
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
             None => StageRun::begin(
@@ -136,7 +136,7 @@ impl Simulation {
                 self.clock,
                 facts.total_mass,
                 facts.shortest_cutoff,
-                (facts.degrees, &facts.springs, facts.projection.as_ref(), facts.scales.work),
+                (degrees, &facts.springs, facts.projection.as_ref(), facts.scales.work),
             )?,
         };
         run.set_restraints(&mut *self.backend)?;
@@ -375,7 +375,11 @@ impl Simulation {
             steps: n_steps(stage),
             long_range_every: stage.long_range_every,
             rows: stage.samples_every(),
-            row_data: if by_atoms { RowData::Atoms } else { RowData::Sums },
+            row_data: match by_atoms {
+                _ if self.backend.watch_rows() => RowData::ForcesOfHost,
+                true => RowData::Atoms,
+                false => RowData::Sums,
+            },
             frames: stage.trajectory.map_or(0, |trajectory| trajectory.every),
             checkpoints: stage.checkpoint_every,
             deformation: stage.deformation.map_or(0, |deformation| deformation.every),

@@ -44,6 +44,8 @@ pub(super) enum RowData {
     Sums,
     /// The atoms themselves: for the columns of groups, and where a stage may end at a row.
     Atoms,
+    /// Forces of the host that are evaluated there, for their columns alone: batches have no samples.
+    ForcesOfHost,
 }
 
 /// A batch of steps that a device makes by itself.
@@ -120,6 +122,10 @@ impl Schedule {
         if self.long_range_every > 1 {
             return self.batch_between_energies(done, most.min(steps_until(samples, done)));
         }
+        if self.row_data == RowData::ForcesOfHost {
+            let steps = most.min(steps_until(samples, done));
+            return BatchPlan { steps, sample_every: 0, evaluate: self.evaluate_at(done + steps) };
+        }
         let (steps, sample_every) = cut_at_samples(done, most, samples);
         BatchPlan { steps, sample_every, evaluate: self.evaluate_at(done + steps) }
     }
@@ -138,7 +144,7 @@ impl Schedule {
 
     /// Intervals at which batches end.
     fn batch_ends(&self) -> impl Iterator<Item = u64> {
-        let rows = if self.row_data == RowData::Atoms { self.rows } else { 0 };
+        let rows = if self.row_data == RowData::Sums { 0 } else { self.rows };
         let observers = self.observers.iter().map(|(every, _)| *every);
         [rows, self.frames, self.checkpoints, self.deformation, self.heat_flux, self.barostat, self.ramps]
             .into_iter()

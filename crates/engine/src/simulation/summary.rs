@@ -25,6 +25,11 @@ impl Simulation {
             report.warnings.retain(|other| other.kind != WarningKind::Temperature);
             report.warnings.push(warning);
         }
+        if self.facts.scales.energies_jump() {
+            for warning in report.warnings.iter_mut().filter(|warning| warning.kind == WarningKind::Drift) {
+                warning.message += ", and, since energies jump at the cut-off, truncation = \"force-shifted\" or \"switched\"";
+            }
+        }
         let early = self.early_warnings.iter().filter(|(k, _)| *k == index);
         report.warnings.splice(0..0, early.map(|(_, warning)| warning.clone()));
         Ok(report)

@@ -1,7 +1,7 @@
 //! Variables and biases of an input: columns, forces on every device, checkpoints, errors.
 
 use crate::fixtures::{Open, column, emulated, run_in_parts, stop_every, thermo_csv};
-use jostle_engine::biasing::BiasForce;
+use jostle_engine::biasing::{BiasForce, VariablesAt};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SimulationBuilder, system_from_input};
 use jostle_io::Input;
 use std::fs;
@@ -66,7 +66,7 @@ between = ["index 7 to 12", "index 201"]
 pub fn builder_on(input: &Input, open: Open) -> SimulationBuilder {
     let (system, forces) = system_from_input(input).unwrap();
     let stages: Vec<_> = input.stages.iter().map(|stage| stage.value.clone()).collect();
-    let force = BiasForce::from_input(input, &system, &stages).unwrap().unwrap();
+    let force = BiasForce::from_input(input, (&system, VariablesAt::Beginning), &stages).unwrap().unwrap();
     let builder = Simulation::builder(input.units, system).settings(input.run.settings).seed(5);
     let builder = forces.pairs.into_iter().fold(builder, |builder, term| builder.force(term));
     let builder = stages.into_iter().fold(builder, |builder, stage| builder.stage(stage));
@@ -457,4 +457,21 @@ fn references_are_made_whole() {
     for reference in ["cut.xyz", "whole.xyz"] {
         assert!(value(reference) < 1e-6, "{reference}: {}", value(reference));
     }
+}
+
+/// Contacts are those of the beginning: a run in which they have broken goes on all the same.
+#[test]
+fn broken_contacts_go_on() {
+    let contacts = "[[variable]]\nname = \"q\"\nkind = \"contacts\"\nbetween = [\"index 0\", \"index 1 to 3\"]\n\
+        reach = 1.8\nsteepness = 3.0\n";
+    let text =
+        input_text(contacts, "").replace("steps = 60", "steps = 1500").replace("every = 6", "every = 50");
+    let text = text.replace("density = 0.8", "density = 0.3").replace("temperature = 1.1", "temperature = 8");
+    let input = Input::parse(Path::new("contacts.toml"), &text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["whole", "parts"].map(|name| folder.path().join(name));
+    run_in_parts(&input, &a, u64::MAX);
+    run_in_parts(&input, &b, 200);
+    assert!(column(&a, "q").iter().any(|q| *q < 0.1), "{:?}", column(&a, "q"));
+    assert_eq!(thermo_csv(&a), thermo_csv(&b));
 }

@@ -111,3 +111,29 @@ fn a_field_that_moves_a_whole_fluid_is_named() {
     assert!(!message.contains("colder"), "{message}");
     assert_eq!(named(bussi, "[1e-4, 0, 0]"), None);
 }
+
+/// A group of all atoms has the temperature of the system, and so has each part of it on average.
+#[test]
+fn groups_have_their_part_of_the_resting_momentum() {
+    let text = "units = \"lj\"\n[run]\nthreads = 1\n[system]\nlattice = \"fcc\"\ncells = [2, 2, 2]\ndensity = 0.3\n\
+        temperature = 1\n[species.A]\nmass = 1\nfraction = 0.5\n[species.B]\nmass = 5\nfraction = 0.5\n\
+        [[force]]\nkind = \"lennard-jones\"\ncutoff = \"half-box\"\nmixing = \"lorentz-berthelot\"\n\
+        pairs.\"A-A\" = { epsilon = 1, sigma = 1 }\npairs.\"B-B\" = { epsilon = 1, sigma = 1 }\n\
+        [[group]]\nname = \"all\"\natoms = \"all\"\nreport = true\n\
+        [[group]]\nname = \"heavy\"\natoms = \"name B\"\nreport = true\n\
+        [[stage]]\nname = \"go\"\nsteps = 60000\ntimestep = 0.004\nthermo = { every = 20 }\n\
+        thermostat = { kind = \"bussi\", temperature = 1.5, period = 0.2 }\n";
+    let input = Input::parse(Path::new("groups.toml"), text).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let of = |name: &str| column(&folder.path().join("run"), name);
+    for (all, whole) in of("temperature_all").iter().zip(of("temperature")) {
+        assert!((all / whole - 1.0).abs() < 1e-6, "{all} {whole}");
+    }
+    let heavy = of("temperature_heavy");
+    let mean = heavy.iter().skip(100).sum::<f64>() / (heavy.len() - 100) as f64;
+    // With 3 N degrees of freedom it is 5% lower.
+    assert!((mean / 1.5 - 1.0).abs() < 0.025, "{mean}");
+}

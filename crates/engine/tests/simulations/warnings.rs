@@ -492,3 +492,32 @@ reproducible = true
     assert!(!drifts(text(0.004, still, "")), "the work of the field is not recorded");
     assert!(drifts(text(0.02, still, recorded)), "a long time step still gives a warning");
 }
+
+/// Charges of species on which nothing acts are told, unless a field, a formula or a potential may take them.
+#[test]
+fn charges_without_a_force_give_a_warning() {
+    let text = |more: &str| {
+        format!(
+            "units = \"lj\"\n[system]\nlattice = \"sc\"\ncells = [6, 6, 6]\ndensity = 0.5\ntemperature = 1\n\
+             [species.A]\nmass = 1\ncharge = 1\nfraction = 0.5\n[species.B]\nmass = 1\ncharge = -1\nfraction = 0.5\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 2\nmixing = \"lorentz-berthelot\"\n\
+             pairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\npairs.\"B-B\" = {{ epsilon = 1, sigma = 1 }}\n{more}\
+             [[stage]]\nname = \"s\"\nsteps = 1\ntimestep = 0.001\n"
+        )
+    };
+    for (more, told) in [
+        ("", true),
+        ("[electrostatics]\nkind = \"pme\"\naccuracy = 1e-3\ncutoff = 2\n", false),
+        ("[[force]]\nkind = \"yukawa\"\nscreening_length = 0.5\ncutoff = 2\n", false),
+        ("[[field]]\nelectric = [0, 0, 0.1]\n", false),
+    ] {
+        let input = Input::parse(Path::new("charges.toml"), &text(more)).unwrap();
+        let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
+        let mut warnings = Warnings::default();
+        let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
+        simulation.run_with(&mut warnings, &|| false).unwrap();
+        let found: Vec<_> = warnings.0.iter().filter(|w| w.kind == WarningKind::IdleCharges).collect();
+        assert_eq!(found.len(), usize::from(told), "{more}: {:?}", warnings.0);
+        assert!(found.iter().all(|w| w.message.contains("[electrostatics]")), "{found:?}");
+    }
+}

@@ -70,15 +70,15 @@ impl Variable for Contacts {
                 native.push(([a, b], self.tolerance * r));
             }
         });
-        if native.is_empty() {
-            return Err(Error::input(format!("no pair of its groups is within {} at the start", self.reach))
-                .hint("make reach longer"));
-        }
         self.native = native;
         Ok(())
     }
 
     fn value(&self, frame: &Frame) -> Result<f64> {
+        if self.native.is_empty() {
+            return Err(Error::input(format!("no pair of its groups is within {} at the start", self.reach))
+                .hint("make reach longer"));
+        }
         let one = |(pair, end): &([usize; 2], f64)| {
             let d = self.vector(frame, *pair);
             count_of_pair(&self.count, d.dot(d), *end)[0]

@@ -2,7 +2,7 @@
 
 use super::{SimulationBuilder, known};
 use crate::alchemy::{self, Alchemy};
-use crate::biasing::{BiasForce, check_energies};
+use crate::biasing::{BiasForce, VariablesAt, check_energies};
 use crate::build::{forces_from_input, parts_from_input};
 use crate::checkpoint::Checkpoint;
 use crate::custom_force::CustomForce;
@@ -73,7 +73,11 @@ impl Simulation {
         let (builder, read) = recorded(|| {
             let mut forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
             let alchemy = alchemy::apply(&input, &mut system, &mut forces)?;
-            SimulationBuilder::from_input(&input, &overrides, system, forces).with_rest(&input, alchemy)
+            SimulationBuilder::from_input(&input, &overrides, system, forces).with_rest(
+                &input,
+                alchemy,
+                VariablesAt::Checkpoint,
+            )
         });
         source.refuse_changed(read)?;
         let mut builder = builder?;
@@ -92,7 +96,11 @@ impl SimulationBuilder {
     fn of_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (builder, read) = recorded(|| {
             let (system, forces, alchemy) = parts_from_input(input)?;
-            SimulationBuilder::from_input(input, overrides, system, forces).with_rest(input, alchemy)
+            SimulationBuilder::from_input(input, overrides, system, forces).with_rest(
+                input,
+                alchemy,
+                VariablesAt::Beginning,
+            )
         });
         let mut builder = builder?;
         if let Some(source) = &mut builder.source {
@@ -102,8 +110,8 @@ impl SimulationBuilder {
     }
 
     /// Adds what acts beside the forces, and looks at them.
-    fn with_rest(self, input: &Input, alchemy: Option<Alchemy>) -> Result<Self> {
-        let builder = self.with_interactions(input)?.with_biases(input)?;
+    fn with_rest(self, input: &Input, alchemy: Option<Alchemy>, moment: VariablesAt) -> Result<Self> {
+        let builder = self.with_interactions(input)?.with_biases(input, moment)?;
         Ok(builder.with_external_work(input).with_alchemy(alchemy))
     }
 
@@ -156,9 +164,9 @@ impl SimulationBuilder {
     }
 
     /// Adds the variables and biases of an input.
-    fn with_biases(mut self, input: &Input) -> Result<Self> {
+    fn with_biases(mut self, input: &Input, moment: VariablesAt) -> Result<Self> {
         check_energies(input, &self.forces)?;
-        let force = BiasForce::from_input(input, &self.system, &self.stages)?;
+        let force = BiasForce::from_input(input, (&self.system, moment), &self.stages)?;
         force.iter().try_for_each(|force| self.check_variables(input, force))?;
         self.custom_forces.extend(force.map(|force| Box::new(force) as Box<dyn CustomForce>));
         Ok(self)
