@@ -84,7 +84,7 @@ impl DegreesOfFreedom {
         let momentum = if system.has_driven() {
             Momentum::Thermal
         } else {
-            Momentum::conserved_but_along(forces.axes_of_external_forces(&system.simbox))
+            Momentum::conserved_but_along(forces.axes_of_external_forces(system))
         };
         DegreesOfFreedom { free_atoms, constraints: constrained(system), momentum }
     }

@@ -5,6 +5,7 @@
 //! Atoms travel to the host and back at every step then, which a GPU pays for with its batches of steps; forces that
 //! are computed in its memory leave it both.
 
+mod atom_storage;
 mod sub_steps;
 
 use crate::custom_force::{
@@ -13,9 +14,9 @@ use crate::custom_force::{
 use crate::force_context::{AtomChoice, FieldsInTime, Potential, PotentialUse, TakenBiases};
 use jostle_core::backend::{BiasPlace, Member, NeighborFacts, Profile, StageTime, Timings};
 use jostle_core::{
-    AddedForces, ArraysChanged, AtomStorage, AtomVector, Backend, ClosingKick, DeviceArrays, DeviceForce,
-    DeviceReport, Energies, Error, Evaluate, ForceEvaluation, MolecularVirial, Molecules, Result, Sample,
-    SavedVolume, SimBox, Snapshot, State, StepBatch, Thermostat, Vec3, VolumeMove,
+    AddedForces, AtomVector, Backend, ClosingKick, DeviceForce, DeviceReport, Energies, Error, Evaluate,
+    ForceEvaluation, MolecularVirial, Molecules, Result, Sample, SavedVolume, SimBox, StepBatch, Thermostat,
+    Vec3, VolumeMove,
 };
 use jostle_io::input::model::Action;
 
@@ -309,60 +310,6 @@ fn give_positions(
 
 fn unknown(force: &dyn CustomForce, id: u32) -> Error {
     Error::simulation(format!("the force '{}' acts on atom {id}, which does not exist", force.name()))
-}
-
-impl AtomStorage for DeviceWithForces {
-    fn simbox(&self) -> &SimBox {
-        self.device.simbox()
-    }
-
-    fn n_atoms(&self) -> usize {
-        self.device.n_atoms()
-    }
-
-    fn state(&mut self) -> Result<&State> {
-        self.device.state()
-    }
-
-    fn write_by_id(&mut self, vector: AtomVector, rows: &mut [Vec3]) -> Result<()> {
-        self.device.write_by_id(vector, rows)
-    }
-
-    fn snapshot(&mut self, vectors: &[AtomVector]) -> Result<Snapshot> {
-        self.device.snapshot(vectors)
-    }
-
-    fn set_state(&mut self, state: State) -> Result<()> {
-        self.device.set_state(state)
-    }
-
-    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
-        self.device.set_velocities(velocities)
-    }
-
-    fn list_positions(&mut self) -> Result<&[Vec3]> {
-        self.device.list_positions()
-    }
-
-    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
-        self.device.restore(state, list_positions, skin)
-    }
-
-    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
-        self.device.set_box(simbox, state)
-    }
-
-    fn device_arrays(&mut self) -> Result<DeviceArrays> {
-        self.device.device_arrays()
-    }
-
-    fn take_back_arrays(&mut self, changed: ArraysChanged) -> Result<()> {
-        self.device.take_back_arrays(changed)
-    }
-
-    fn deform(&mut self, simbox: SimBox) -> Result<()> {
-        self.device.deform(simbox)
-    }
 }
 
 impl ForceEvaluation for DeviceWithForces {

@@ -34,6 +34,17 @@ impl Field {
         atoms.iter().for_each(|id| self.members[*id as usize] = 1);
     }
 
+    /// The force on all atoms of a system together; 0 where it is rounding.
+    pub fn total(&self, system: &System) -> Vec3 {
+        let (mut total, mut size) = (Vec3::ZERO, Vec3::ZERO);
+        for (id, species) in system.state.id.iter().zip(&system.state.species) {
+            let force = self.on(usize::from(*species), *id);
+            total += force;
+            size += force.map(f64::abs);
+        }
+        Vec3::from_fn(|axis| if total[axis].abs() > 1e-9 * size[axis] { total[axis] } else { 0.0 })
+    }
+
     /// The force on an atom.
     pub fn on(&self, species: usize, id: u32) -> Vec3 {
         match self.members.get(id as usize) {

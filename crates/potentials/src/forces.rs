@@ -12,7 +12,7 @@ use crate::tail::Tail;
 use crate::term::PairTerm;
 use crate::three_body::ThreeBody;
 use crate::vacuum::Vacuum;
-use jostle_core::{Exclude, SimBox};
+use jostle_core::{Exclude, System};
 use serde::{Deserialize, Serialize};
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
@@ -154,11 +154,12 @@ impl Forces {
             || self.reflecting_walls.iter().any(|wall| wall.motion.is_moving())
     }
 
-    /// Axes along which fields and walls act: momentum is not conserved along these. In a box with tilts walls stand
+    /// Axes along which fields and walls act on the total momentum, which is not conserved along these: a field on charges
+    /// that add up to zero acts along none. In a box with tilts walls stand
     /// askew, and all axes count.
-    pub fn axes_of_external_forces(&self, simbox: &SimBox) -> [bool; 3] {
+    pub fn axes_of_external_forces(&self, system: &System) -> [bool; 3] {
         let mut axes = [false; 3];
-        let upright = simbox.tilts() == [0.0; 3];
+        let upright = system.simbox.tilts() == [0.0; 3];
         for wall in &self.walls {
             let alone = upright && wall.surface == Surface::Smooth;
             (0..3).for_each(|axis| axes[axis] |= !alone || axis == wall.axis);
@@ -167,7 +168,8 @@ impl Forces {
             (0..3).for_each(|axis| axes[axis] |= !upright || axis == wall.axis);
         }
         for field in &self.fields {
-            (0..3).for_each(|axis| axes[axis] |= field.force.iter().any(|force| force[axis] != 0.0));
+            let total = field.total(system);
+            (0..3).for_each(|axis| axes[axis] |= total[axis] != 0.0);
         }
         for field in &self.formula_fields {
             (0..3).for_each(|axis| axes[axis] |= field.depends_on(axis));

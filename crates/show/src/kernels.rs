@@ -1,6 +1,6 @@
 //! Profile of a GPU in a stage, `STAGE.profile.json`, as a table of a report.
 
-use crate::report::escape;
+use crate::html::escape;
 use jostle_engine::summary::rounded;
 use serde::Deserialize;
 use std::fmt::Write as _;

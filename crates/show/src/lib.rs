@@ -7,6 +7,7 @@ mod draw;
 mod figure;
 mod figures;
 mod frame_cache;
+mod html;
 mod kernels;
 mod labels;
 mod live;

@@ -2,6 +2,7 @@
 
 use crate::figure::{AxisScale, Figure, PlotAxis};
 use crate::figures::of_run;
+use crate::html::escape;
 use crate::kernels::KernelTable;
 use crate::labels::unit;
 use crate::run::{Finding, RunFiles};
@@ -126,11 +127,6 @@ fn figure_json(figure: &Figure) -> Json {
         })
     });
     json!({ "name": figure.name, "title": figure.title, "note": figure.note(), "x": axis(&figure.x), "y": axis(&figure.y), "curves": curves.collect::<Vec<_>>() })
-}
-
-/// Text as HTML shows it.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 fn row(name: &str, value: &str) -> String {

@@ -2,9 +2,10 @@
 
 use crate::figures::of_thermo;
 use crate::frame_cache::{CacheProgress, FrameCache};
+use crate::html::escape;
 use crate::labels::{time_unit, unit};
 use crate::live::LiveRun;
-use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, escape, figures_json, filled};
+use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, figures_json, filled};
 use crate::run::RunFiles;
 use crate::scene::order;
 use crate::server::{Connections, Content, Reply, Request, Verb, serve};

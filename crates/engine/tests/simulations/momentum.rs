@@ -137,3 +137,23 @@ fn groups_have_their_part_of_the_resting_momentum() {
     // With 3 N degrees of freedom it is 5% lower.
     assert!((mean / 1.5 - 1.0).abs() < 0.025, "{mean}");
 }
+
+/// A field on charges that add up to zero leaves the total momentum as it is; one on one kind alone does not.
+#[test]
+fn a_field_on_neutral_atoms_conserves_momentum() {
+    let degrees = |more: &str| {
+        let text = format!(
+            "units = \"lj\"\n[system]\nlattice = \"sc\"\ncells = [4, 4, 4]\ndensity = 0.3\ntemperature = 1\n\
+             [species.A]\nmass = 1\ncharge = 1\nfraction = 0.5\n[species.B]\nmass = 5\ncharge = -1\nfraction = 0.5\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 2\nmixing = \"lorentz-berthelot\"\n\
+             pairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\npairs.\"B-B\" = {{ epsilon = 1, sigma = 1 }}\n\
+             [[field]]\nelectric = [0.1, 0, 0.2]\n{more}\
+             [[stage]]\nname = \"go\"\nsteps = 1\ntimestep = 0.001\n"
+        );
+        let input = Input::parse(Path::new("field.toml"), &text).unwrap();
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        simulation.run().unwrap();
+        simulation.reports()[0].degrees_of_freedom
+    };
+    assert_eq!([degrees(""), degrees("species = \"A\"\n")], [3 * 64 - 3, 3 * 64 - 1]);
+}

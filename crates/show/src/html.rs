@@ -1,0 +1,6 @@
+//! Text in pages.
+
+/// Text as HTML shows it.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
