@@ -33,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
             name: "from",
             dimension: Dimension::TIME,
             default: None,
-            about: "where the fit begins [default: 20% of its end]",
+            about: "where the fit begins [default: 10% of the longest lag, or 20% of an earlier end]",
         },
         Setting {
             name: "to",
@@ -253,7 +253,7 @@ impl Diffusion {
         let chosen = from.or(to).is_some();
         let late = from.is_some_and(|from| from > 0.4 * longest);
         let to = to.unwrap_or(if late { longest } else { 0.5 * longest });
-        let from = from.unwrap_or(0.2 * to);
+        let from = from.unwrap_or(0.2 * to.min(0.5 * longest));
         let within = from * (1.0 - 1e-9)..=to * (1.0 + 1e-9);
         let fit: Vec<usize> = (0..times.len()).filter(|k| within.contains(&times[*k])).collect();
         match fit.len() {
