@@ -7,8 +7,8 @@ use jostle_io::input::model::{Action, StageInput};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Seconds of a stage after which its profile begins, if the search for a skin has ended, where half of its steps are not
-/// over before that.
+/// Seconds of a stage after which its profile begins, once the search for a skin has ended; at the latest it begins where
+/// as many steps are left as it may have, or half of those of a short stage.
 const WARM: f64 = 2.0;
 /// Steps of a profile, at most, and at least where it takes this long.
 const STEPS: (u64, u64) = (2_000, 50);
@@ -87,15 +87,15 @@ impl Profiler {
         seconds: f64,
     ) -> Result<u64> {
         let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = stage.action;
-        let half = steps / 2;
+        let latest = (steps / 2).max(steps.saturating_sub(STEPS.0));
         if matches!(self, Profiler::Waiting)
-            && (done >= half || (seconds > WARM && device.neighbor_facts().settled))
+            && (done >= latest || (seconds > WARM && device.neighbor_facts().settled))
         {
             device.start_profile()?;
             *self = Profiler::Running(done, Instant::now());
         }
         Ok(match self {
-            Profiler::Waiting => half - done,
+            Profiler::Waiting => latest - done,
             Profiler::Running(first, _) => (*first + STEPS.0).saturating_sub(done).max(1),
             Profiler::Off | Profiler::Done(_) => u64::MAX,
         })
