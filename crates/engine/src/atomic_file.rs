@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use jostle_core::ErrorKind;
 
-    /// What can be gone on from depends on what is left of the folder.
+    /// Advice for lost files, by the rest of the folder.
     #[test]
     fn lost_files_are_told_with_what_is_left() {
         let home = tempfile::tempdir().unwrap();
