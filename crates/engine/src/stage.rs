@@ -15,7 +15,7 @@ use crate::ramp::{Ramps, Springs};
 use crate::report::{TemperatureChange, TimeSpent};
 use crate::step::{StepContext, evaluate_forces, step};
 use crate::thermo::AtomMotion;
-use crate::thermostat::{from_input, momentum};
+use crate::thermostat::from_input;
 use crate::warnings::{Aging, Evidence, ExternalWork};
 use ending::Ending;
 pub(crate) use ending::check_until;
@@ -69,26 +69,19 @@ enum Motion {
 
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where momentum is conserved, and sets up the
-    /// thermostat or the minimiser. `degrees` are the degrees of freedom without restraints, `work` is
-    /// external work on the atoms. The text tells of a motion of the centre of mass that was removed, unless
-    /// it was mere rounding.
+    /// thermostat or the minimiser. The total momentum behaves as said; `work` is external work on the atoms.
+    /// The text tells of a motion of the centre of mass that was removed, unless it was mere rounding.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
         units: UnitSystem,
         clock: Clock,
-        total_mass: f64,
         shortest_cutoff: f64,
-        (degrees, springs, projection, work): (
-            DegreesOfFreedom,
-            &Springs,
-            Option<&ConstraintProjection>,
-            ExternalWork,
-        ),
+        (degrees, momentum, total_mass): (DegreesOfFreedom, Momentum, f64),
+        (springs, projection, work): (&Springs, Option<&ConstraintProjection>, ExternalWork),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
         check_contacts(stage, backend.has_contacts())?;
-        let degrees = if springs.hold_positions(stage) { degrees.held() } else { degrees };
         let changes = work != ExternalWork::Nothing || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
@@ -97,7 +90,6 @@ impl StageRun {
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
                 backend.constrain_velocities(None)?;
-                let momentum = momentum(thermostat.as_ref(), degrees.momentum);
                 if atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass, momentum)?;
                 }
@@ -115,7 +107,7 @@ impl StageRun {
                 let minimizer =
                     minimization::new_minimizer(*minimizer, *timestep, shortest_cutoff, projection);
                 let velocities = minimization::set_aside_velocities(backend)?;
-                (Motion::Minimization(minimizer, velocities), degrees.count(degrees.momentum))
+                (Motion::Minimization(minimizer, velocities), degrees.count(momentum))
             }
         };
         let run = StageRun {

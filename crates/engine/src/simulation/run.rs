@@ -126,7 +126,7 @@ impl Simulation {
         }
         let span = self.stage_span(stage);
         let place_of_biases = self.backend.begin_stage(&span)?;
-        let (facts, degrees) = (&self.facts, self.degrees());
+        let (facts, momentum) = (&self.facts, self.momentum_in(stage));
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
             None => StageRun::begin(
@@ -134,9 +134,9 @@ impl Simulation {
                 &mut *self.backend,
                 self.units,
                 self.clock,
-                facts.total_mass,
                 facts.shortest_cutoff,
-                (degrees, &facts.springs, facts.projection.as_ref(), facts.scales.work),
+                (facts.degrees, momentum, facts.total_mass),
+                (&facts.springs, facts.projection.as_ref(), facts.scales.work),
             )?,
         };
         run.set_restraints(&mut *self.backend)?;
